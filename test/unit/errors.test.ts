@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CacheError, loadFailedError, quoted } from '../../src/core/errors.ts'
+import { throwing } from './support/source.ts'
 
 describe('a cache error', () => {
   test('tells what happened by its code, and to which key', () => {
@@ -36,17 +37,7 @@ describe('a cache error', () => {
     ['nothing', null],
     ['undefined', undefined],
     ['a text', 'CacheError'],
-    [
-      'a proxy that throws',
-      new Proxy(
-        {},
-        {
-          get: () => {
-            throw new Error('x')
-          },
-        },
-      ),
-    ],
+    ['a proxy that throws', new Proxy({}, { get: throwing(new Error('x')) })],
   ])('%s is none', (_, thrown) => {
     expect((thrown as unknown) instanceof CacheError).toBe(false)
   })

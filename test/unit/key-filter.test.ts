@@ -4,6 +4,7 @@ import { onlyKnown } from '../../src/index.ts'
 import { asked, valued } from './support/answer.ts'
 import { fleet } from './support/fleet.ts'
 import { settled } from '../support/fake-clock.ts'
+import { throwing } from './support/source.ts'
 
 describe('a cache behind a filter', () => {
   test('asks neither the store nor the source for a key that the filter does not know', async () => {
@@ -48,9 +49,7 @@ describe('a cache behind a filter', () => {
     const { a } = fleet()
     const filters: unknown[] = [
       () => Promise.reject(new Error('away')),
-      () => {
-        throw new Error('away')
-      },
+      throwing(new Error('away')),
       () => undefined,
       () => 0,
       () => null,

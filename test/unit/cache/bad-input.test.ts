@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
+import { throwing } from '../support/source.ts'
 
 describe('a loader that settles more than once', () => {
   interface Settle {
@@ -51,11 +52,7 @@ describe('a loader that settles more than once', () => {
     const { a } = fleet()
     const cause = new Error('no')
     // oxlint-disable-next-line unicorn/no-thenable -- as above
-    const thenable = Object.defineProperty({}, 'then', {
-      get: () => {
-        throw cause
-      },
-    })
+    const thenable = Object.defineProperty({}, 'then', { get: throwing(cause) })
     await expect(a.getOrLoad('k', () => thenable)).rejects.toBe(cause)
   })
 })

@@ -3,7 +3,7 @@ import { createCache, locked, memoryLock, memoryStore, type KeyValue } from '../
 import { settled } from '../../support/fake-clock.ts'
 import { asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading } from '../support/source.ts'
+import { loading, throwing } from '../support/source.ts'
 
 const missing = { state: 'missing' }
 
@@ -58,10 +58,7 @@ describe('clear of a cache without prefixes', () => {
 
   test('forgets an error that is remembered', async () => {
     const { a, b } = fleet({ failureCooldown: '1m' })
-    const failing = (): never => {
-      throw new Error('the source is away')
-    }
-    await b.getOrLoad('k', failing).catch(() => null)
+    await b.getOrLoad('k', throwing(new Error('the source is away'))).catch(() => null)
     await a.clear()
     expect(await b.getOrLoad('k', () => 'well')).toBe('well')
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache } from '../../../src/index.ts'
 import { asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { never } from '../support/source.ts'
+import { never, throwing } from '../support/source.ts'
 
 describe('getOrLoadEntry says of a value', () => {
   test('that it was loaded, or how old it was found', async () => {
@@ -62,10 +62,8 @@ describe('getOrLoadEntry says of a value', () => {
 
   test('nothing, if the answer is an error', async () => {
     const { a } = fleet({ errorKind: () => 'answer' })
-    const fail = (): never => {
-      throw new RangeError('none')
-    }
-    await expect(a.getOrLoadEntry('k', fail)).rejects.toThrow(new RangeError('none'))
+    const none = new RangeError('none')
+    await expect(a.getOrLoadEntry('k', throwing(none))).rejects.toThrow(none)
     await expect(a.getOrLoadEntry('k', never)).rejects.toThrow('none')
   })
 })

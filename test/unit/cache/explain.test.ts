@@ -4,7 +4,7 @@ import { createCache, locked, memoryLock, type HeldLease } from '../../../src/in
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading, Source, throwing } from '../support/source.ts'
 
 async function all(leases: AsyncIterable<HeldLease>): Promise<HeldLease[]> {
   const found: HeldLease[] = []
@@ -89,12 +89,7 @@ describe('explain tells', () => {
   })
 
   test('that a value cannot be decoded, fresh or stale, and counts no garbage', async () => {
-    const codec = {
-      encode: () => Buffer.from('x'),
-      decode: () => {
-        throw new Error('no')
-      },
-    }
+    const codec = { encode: () => Buffer.from('x'), decode: throwing(new Error('no')) }
     const { a, clock } = fleet({ codec, ttl: '1s', grace: '1m' })
     await a.set('k', 'v')
     for (const after of [0, 2_000]) {

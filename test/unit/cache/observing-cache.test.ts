@@ -4,7 +4,7 @@ import { createCache, jsonCodec, loadFailure, type Cache, type CacheOptions } fr
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { allLoading, loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source, throwing } from '../support/source.ts'
 
 function observing(options: CacheOptions = {}) {
   const { a, clock, ways } = fleet({ mode: 'observe', ...options })
@@ -112,12 +112,9 @@ describe('a cache that observes', () => {
 
   test('rejects as the cache would: the error of its own loader, the reason of its signal, misuse', async () => {
     const { cache } = observing()
-    const failing = (message: string): Promise<unknown> =>
-      cache.getOrLoad('k', () => {
-        throw new Error(message)
-      })
-    await expect(failing('one')).rejects.toMatchObject({ message: 'one' })
-    await expect(failing('two')).rejects.toMatchObject({ message: 'two' })
+    for (const error of [new Error('one'), new Error('two')]) {
+      await expect(cache.getOrLoad('k', throwing(error))).rejects.toBe(error)
+    }
     const controller = new AbortController()
     const left = cache.getOrLoad('k', () => new Promise(() => undefined), { signal: controller.signal })
     controller.abort(new Error('enough'))

@@ -5,7 +5,7 @@ import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued, type Answer } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
 import { counted, products } from '../support/schemas.ts'
-import { Source } from '../support/source.ts'
+import { Source, throwing } from '../support/source.ts'
 
 const product = z.object({ id: z.number(), name: z.string() })
 const tea = { id: 7, name: 'Tea' }
@@ -49,10 +49,7 @@ describe.for(products)('a stored value that does not pass a schema of %s', ([, s
     const { a, b, clock } = fleet({ ttl: '1s', grace: '1h' })
     await a.set('k', { id: 7 })
     await clock.advance(2_000)
-    const load = (): never => {
-      throw new Error('down')
-    }
-    await expect(b.getOrLoad('k', load, { schema })).rejects.toThrow('down')
+    await expect(b.getOrLoad('k', throwing(new Error('down')), { schema })).rejects.toThrow('down')
   })
 
   test('is a value that a peek does not find', async () => {
@@ -126,9 +123,7 @@ describe('a value with a schema', () => {
 
   test('may be an error that is an answer, which no schema checks', async () => {
     const { a, b } = fleet({ errorKind: () => 'answer' })
-    const load = (): typeof tea => {
-      throw new Error('not found')
-    }
+    const load = throwing(new Error('not found'))
     await expect(a.getOrLoad('k', load, { schema: product })).rejects.toThrow('not found')
     await expect(b.getOrLoad('k', () => tea, { schema: product })).rejects.toThrow('not found')
     expect(b.stats()).toMatchObject({ loads: 0, garbage: 0 })
@@ -195,14 +190,7 @@ describe('a schema that cannot be used', () => {
   test('because it throws, fails the load with what it throws', async () => {
     const { a } = fleet()
     const error = new Error('broken')
-    const schema: Schema<string> = {
-      '~standard': {
-        version: 1,
-        validate: () => {
-          throw error
-        },
-      },
-    }
+    const schema: Schema<string> = { '~standard': { version: 1, validate: throwing(error) } }
     await expect(a.getOrLoad('k', () => 'v', { schema })).rejects.toBe(error)
   })
 })

@@ -3,7 +3,7 @@ import type { Cache, CacheOptions } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { allLoading } from '../support/source.ts'
+import { allLoading, throwing } from '../support/source.ts'
 
 /** The ways to invalidate softly, of a value with the key `p:k` and the tag `t`. */
 const ways: readonly (readonly [name: string, soften: (cache: Cache, within?: '20s') => Promise<void>])[] = [
@@ -90,10 +90,7 @@ describe.each(ways)('after a soft invalidation by %s', (_, soften) => {
 
   test('a remembered error is no answer any more', async () => {
     const { a, b } = fleet({ failureCooldown: '1m', tags: ['t'], prefixes: ':' })
-    const fails = (): never => {
-      throw new Error('down')
-    }
-    await expect(a.getOrLoad('p:k', fails)).rejects.toThrow('down')
+    await expect(a.getOrLoad('p:k', throwing(new Error('down')))).rejects.toThrow('down')
     await expect(b.getOrLoad('p:k', () => 'there')).rejects.toThrow('down')
     await soften(a)
     expect(await b.getOrLoad('p:k', () => 'there')).toBe('there')

@@ -3,6 +3,7 @@ import { createCache, type Cache, type LoadContext } from '../../../src/index.ts
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
+import { throwing } from '../support/source.ts'
 
 const there = { state: 'fresh', value: 'v' }
 const missing = { state: 'missing' }
@@ -48,9 +49,7 @@ describe('invalidateTags', () => {
 
   test('lifts the errors of loads with one of the tags: of the call, or named by the loader before it threw', async () => {
     const { a, b, c } = fleet({ failureCooldown: '1m' })
-    const fails = (of: string) => (): never => {
-      throw new Error(of)
-    }
+    const fails = (of: string): (() => never) => throwing(new Error(of))
     const calls = [
       ['call', fails('call'), ['x']],
       ['loader', ({ tags }: LoadContext) => (tags('x'), fails('loader')()), []],
@@ -70,9 +69,7 @@ describe('invalidateTags', () => {
 
   test('lifts errors by prefix', async () => {
     const { a, b } = fleet({ failureCooldown: '1m', prefixes: ':' })
-    const fails = (): never => {
-      throw new Error('away')
-    }
+    const fails = throwing(new Error('away'))
     for (const key of ['user:1:a', 'user:2:a']) await expect(a.getOrLoad(key, fails)).rejects.toThrow('away')
     await b.invalidatePrefix('user:1:')
     expect(await a.getOrLoad('user:1:a', () => 'there')).toBe('there')

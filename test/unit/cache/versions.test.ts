@@ -4,7 +4,7 @@ import { createCache, memoryStore, type Cache, type CacheOptions, type HeldLease
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading, never, Source, throwing } from '../support/source.ts'
 
 /** Two deployments that share a store, and a second process of the new one. */
 function rollout({
@@ -92,11 +92,7 @@ describe('two deployments with different versions', () => {
 
   test('forget the errors of each other, too, when one invalidates the key', async () => {
     const { before, after } = rollout({ failureCooldown: '1m' })
-    await expect(
-      before.getOrLoad('k', () => {
-        throw new Error('down')
-      }),
-    ).rejects.toThrow('down')
+    await expect(before.getOrLoad('k', throwing(new Error('down')))).rejects.toThrow('down')
     await after.invalidate('k')
     expect(await before.getOrLoad('k', () => 'up')).toBe('up')
   })
@@ -185,9 +181,6 @@ test('an invalidation that the store does not hear of is kept for all versions',
 
 describe('migrate', () => {
   const euro = (old: unknown): unknown => ({ price: old, currency: 'EUR' })
-  const none = (): never => {
-    throw new Error('Expected no load')
-  }
 
   test('makes the value of one of an earlier version, once in the fleet, which lives no longer', async () => {
     const { before, after, other, clock } = rollout()
@@ -195,7 +188,7 @@ describe('migrate', () => {
     await clock.advance(20_000)
     let migrations = 0
     const migrate = { 1: (old: unknown) => (migrations++, euro(old)) }
-    const answers = await Promise.all([after, other].map((cache) => cache.getOrLoad('k', none, { migrate })))
+    const answers = await Promise.all([after, other].map((cache) => cache.getOrLoad('k', never, { migrate })))
     expect(answers).toEqual([euro(5), euro(5)])
     expect(migrations).toBe(1)
     expect(await after.peek('k')).toMatchObject({ state: 'fresh', ttl: 40_000 })
@@ -246,7 +239,7 @@ describe('migrate', () => {
   })
 
   test.for<[string, () => unknown]>([
-    ['throws', none],
+    ['throws', never],
     ['makes what does not pass the schema', () => ({ price: 'five' })],
   ])('has the value loaded if it %s, and says so', async ([, migration]) => {
     const { before, after } = rollout()
@@ -260,7 +253,7 @@ describe('migrate', () => {
 
   test('is not given an error that was the answer', async () => {
     const { before, after } = rollout({ errorKind: () => 'answer' })
-    await expect(before.getOrLoad('k', none)).rejects.toThrow('Expected no load')
+    await expect(before.getOrLoad('k', never)).rejects.toThrow('the loader ran')
     expect(await after.getOrLoad('k', () => 'found', { migrate: { 1: euro } })).toBe('found')
   })
 

@@ -3,7 +3,7 @@ import { createCache, loadContext, type Cache, type WrapOptions } from '../../..
 import { settled } from '../../support/fake-clock.ts'
 import { allAsked, asked, pending, valued } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { Source } from '../support/source.ts'
+import { Source, throwing } from '../support/source.ts'
 
 /** A source whose function has the arguments of a user's. */
 class Users extends Source<string> {
@@ -57,9 +57,7 @@ describe('a wrapped function', () => {
   test('gives its errors as the cause of LOAD_FAILED, to all who ask within the cool-down', async () => {
     const { a, b } = fleet()
     const cause = new Error('down')
-    const fail = vi.fn((): string => {
-      throw cause
-    })
+    const fail = vi.fn(throwing(cause))
     const [one, other] = [a, b].map((cache) => cache.wrap(fail, { key: 'fail' }))
     await expect(one?.()).rejects.toBe(cause)
     await expect(other?.()).rejects.toMatchObject({ message: 'down' })
@@ -318,11 +316,6 @@ describe('a function that makes keys', () => {
       expect(() => make(key).keyOf()).toThrow(TypeError)
     }
     const cause = new Error('no')
-    const throws = a.wrap(async () => 1, {
-      key: () => {
-        throw cause
-      },
-    })
-    await expect(throws()).rejects.toBe(cause)
+    await expect(a.wrap(async () => 1, { key: throwing(cause) })()).rejects.toBe(cause)
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore, type Codec } from '../../../src/index.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { allAsked, asked, valued } from '../support/answer.ts'
+import { throwing } from '../support/source.ts'
 
 /** Two processes on one store: one with a codec that makes a mistake, one whose codec is right. */
 function mistaken(codec: Partial<Record<keyof Codec, () => unknown>>) {
@@ -21,12 +22,6 @@ function mistaken(codec: Partial<Record<keyof Codec, () => unknown>>) {
   const garbage: unknown[] = []
   a.on('garbage', ({ cause }) => garbage.push(cause))
   return { a, b: createCache({ store, clock, codec: right }), garbage }
-}
-
-function failing(thrown: unknown) {
-  return () => {
-    throw thrown
-  }
 }
 
 describe('a codec that encodes', () => {
@@ -58,7 +53,7 @@ describe('a codec that encodes', () => {
     ['nothing', undefined, 'undefined'],
     ['what cannot be shown', Object.create(null), 'a value that cannot be shown was thrown'],
   ] as const)('by throwing %s is told what, and its lease is free', async ([, thrown, said]) => {
-    const { a, b } = mistaken({ encode: failing(thrown) })
+    const { a, b } = mistaken({ encode: throwing(thrown) })
     expect(await asked(a.getOrLoad('k', () => 'v'))).toMatchObject({
       state: 'error',
       error: { code: 'VALUE_NOT_SERIALIZABLE', message: `The value of "k" cannot be stored: ${said}`, cause: thrown },
@@ -75,7 +70,7 @@ describe('a codec that encodes', () => {
 
 describe('a codec that decodes', () => {
   test.for([
-    ['by throwing', failing(new Error('not mine')), 'not mine'],
+    ['by throwing', throwing(new Error('not mine')), 'not mine'],
     ['some other time', () => Promise.resolve('v'), 'Expected decode() of the codec to return the value, got'],
     ['never', () => Promise.reject(new Error('late')), 'Expected decode() of the codec to return the value, got'],
   ] as const)('%s makes the value a missing one, which is loaded again', async ([, decode, said]) => {

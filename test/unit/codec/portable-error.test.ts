@@ -4,6 +4,7 @@ import { checkedErrors, noErrors, portableOf, revivedError } from '../../../src/
 import { CacheError } from '../../../src/index.ts'
 import { fleet } from '../support/fleet.ts'
 import type { PortableError } from '../../../src/core/errors.ts'
+import { throwing } from '../support/source.ts'
 
 class HttpError extends Error {
   readonly status: number
@@ -140,19 +141,13 @@ describe('an error in another process', () => {
     expect(JSON.stringify(portableOf(Object.assign(new Error('x'), many), known)).length).toBeLessThan(10_000)
   })
 
-  const refuse = (): never => {
-    throw new Error('refused')
-  }
+  const refuse = throwing(new Error('refused'))
   const hostile = {
     'a message that is no text': Object.defineProperty(new Error('x'), 'message', { value: Symbol('no text') }),
     'a stack that throws': Object.defineProperty(new Error('x'), 'stack', { get: refuse }),
     'properties that throw': Object.defineProperty(new Error('x'), 'status', { get: refuse, enumerable: true }),
     'members that throw': Object.assign(new Error('x'), {
-      detail: {
-        get of(): never {
-          return refuse()
-        },
-      },
+      detail: Object.defineProperty({}, 'of', { get: refuse, enumerable: true }),
     }),
     'a proxy that shows nothing': new Proxy(new Error('x'), { ownKeys: refuse, getOwnPropertyDescriptor: refuse }),
     'a proxy without a class': new Proxy(new Error('x'), { getPrototypeOf: refuse }),
@@ -220,9 +215,7 @@ describe('a class with functions', () => {
     expect(error.cause).toMatchObject({ limit: 5 })
   })
 
-  const fails = (): never => {
-    throw new Error('wrong')
-  }
+  const fails = throwing(new Error('wrong'))
   test.for([
     ['throws on the way out', { ...form, write: fails }],
     ['throws on the way in', { ...form, read: fails }],

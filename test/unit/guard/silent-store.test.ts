@@ -3,7 +3,7 @@ import { CacheError, createCache, memoryStore, type CacheEvents } from '../../..
 import { FakeClock, settled } from '../../support/fake-clock.ts'
 import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
-import { loading, Source } from '../support/source.ts'
+import { loading, Source, throwing } from '../support/source.ts'
 import { UnreliableStore } from '../support/unreliable-store.ts'
 
 interface Scene extends Fleet {
@@ -135,12 +135,7 @@ describe('a store that fails', () => {
     ['rejects with a number', () => Promise.reject(7)],
     ['rejects with null', () => Promise.reject(null)],
     ['rejects with undefined', () => Promise.reject(undefined)],
-    [
-      'throws before it returns a promise',
-      () => {
-        throw new Error('not connected')
-      },
-    ],
+    ['throws before it returns a promise', throwing(new Error('not connected'))],
   ])('is STORE_UNAVAILABLE when it %s', async ([, read]) => {
     const { a, ways, clock } = scene()
     ways.a.read = read as typeof ways.a.read
@@ -326,9 +321,7 @@ describe('a cache that is closed', () => {
 })
 
 describe('a store that throws where it should reject', () => {
-  const thrown = (): never => {
-    throw new Error('no connection')
-  }
+  const thrown = throwing(new Error('no connection'))
 
   test('is away for as long as its ping throws', async () => {
     const { ways, clock, heard } = await silent()

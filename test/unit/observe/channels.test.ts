@@ -4,6 +4,7 @@ import { eventNames, Events } from '../../../src/core/observe/events.ts'
 import type { CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { fleet } from '../support/fleet.ts'
+import { throwing } from '../support/source.ts'
 
 const open: (() => void)[] = []
 
@@ -58,9 +59,7 @@ describe('a channel of node:diagnostics_channel', () => {
     process.setUncaughtExceptionCaptureCallback((error) => caught.push(error))
     open.push(() => process.setUncaughtExceptionCaptureCallback(null))
     const thrown = new Error('of the subscriber')
-    const fail = (): never => {
-      throw thrown
-    }
+    const fail = throwing(thrown)
     subscribe('herdless:load', fail)
     open.push(() => unsubscribe('herdless:load', fail))
     const loads = published('herdless:load')

@@ -4,7 +4,7 @@ import type { Cache, CacheEvents } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
 import { answerOf, asked, valued } from '../support/answer.ts'
 import { fleet, told } from '../support/fleet.ts'
-import { allLoading, loading, Source } from '../support/source.ts'
+import { allLoading, loading, Source, throwing } from '../support/source.ts'
 
 const names = [
   'hit',
@@ -299,9 +299,7 @@ test.for([
 ] as const)('a listener that throws %s does not break a load either', async ([, thrown]) => {
   const { a } = fleet()
   const warned = once(process, 'warning')
-  a.on('load', () => {
-    throw thrown
-  })
+  a.on('load', throwing(thrown))
   expect(await a.getOrLoad('k', () => 'v')).toBe('v')
   expect(await warned).toMatchObject([{ name: 'HerdlessWarning' }])
 })

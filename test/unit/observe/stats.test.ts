@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createCache } from '../../../src/index.ts'
 import { settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, answersOf } from '../support/answer.ts'
+import { answerOf, answersOf, asked } from '../support/answer.ts'
 import { fleet } from '../support/fleet.ts'
-import { allLoading, Source } from '../support/source.ts'
+import { allLoading, Source, throwing } from '../support/source.ts'
 
 describe('stats', () => {
   test('of a cache that was just opened are zeros, and nothing where there is nothing to divide by', () => {
@@ -78,10 +78,7 @@ describe('stats', () => {
 
   test('count failures, and save nothing by loads that were made twice', async () => {
     const { a } = fleet({ failureCooldown: 0 })
-    const bad = (): never => {
-      throw new Error('down')
-    }
-    await allAsked([a.getOrLoad('k', bad)])
+    await asked(a.getOrLoad('k', throwing(new Error('down'))))
     expect(a.stats()).toMatchObject({ misses: 1, loads: 1, failures: 1, loadsSaved: 0, secondsSaved: null })
   })
 })

@@ -39,6 +39,13 @@ export class Source<T = unknown> {
   }
 }
 
+/** A function that throws this, such as a loader. */
+export function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown
+  }
+}
+
 /** A loader that must not run. */
 export function never(): never {
   throw new Error('the loader ran')

@@ -4,6 +4,7 @@ import type { Claim } from '../../../src/store/index.ts'
 import type { VirtualEvent, VirtualProcess } from '../../../src/testing/index.ts'
 import { answersOf } from '../support/answer.ts'
 import { shop } from '../support/shop.ts'
+import { throwing } from '../support/source.ts'
 
 describe('a process that is paused', () => {
   test('in the midst of its load is replaced, and its fill is refused when it comes back', async () => {
@@ -70,11 +71,7 @@ describe('a process that is paused', () => {
     a.resume()
     expect(await fleet.until(answer)).toBe(30)
     expect(await a.run(() => 'at once')).toBe('at once')
-    await expect(
-      a.run(() => {
-        throw new Error('of mine')
-      }),
-    ).rejects.toThrow('of mine')
+    await expect(a.run(throwing(new Error('of mine')))).rejects.toThrow('of mine')
   })
 
   test('runs what is overdue in the asynchronous context that it belongs to', async () => {
