@@ -99,18 +99,6 @@ describe('the commands', () => {
     // Each reads and claims, and the one that loads fills.
     expect(sent).toEqual({ get: 3, evalsha: 4 })
   })
-
-  test('are none for hits of the near cache', async () => {
-    const { cache } = await caches.open({ near: { ttl: '1h' }, ttl: '1h' })
-    await cache.set('key', 'value')
-    while (cache.stats().nearHits === 0) await cache.getOrLoad('key', never)
-    const hits = cache.stats().nearHits
-    const { get = 0, mget = 0 } = await caches.sent(async () => {
-      for (let hit = 0; hit < 1_000; hit++) await cache.getOrLoad('key', never)
-    })
-    expect(cache.stats().nearHits - hits).toBe(1_000)
-    expect(get + mget).toBe(0)
-  })
 })
 
 // Its ways throw when a hit is none, or when they load more than once.

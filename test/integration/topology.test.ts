@@ -64,21 +64,6 @@ test.for(['one server', 'a cluster'])('on %s a load of three times its lease is 
   expect(fleet.loads[0]?.aborted).toBeUndefined()
 })
 
-test('caches of two namespaces have nothing to do with each other', async () => {
-  await using server = await startRedis()
-  const each: FleetShape['each'] = (number) => ({ cache: { namespace: number % 2 === 0 ? 'a' : 'b' } })
-  await using fleet = await startFleet({ processes: 4, redis: { options: server.address }, each })
-  const { answers } = await fleet.ask('key', { callers: 5 })
-  await fleet.waits(2)
-  const loads = [await fleet.load(0), await fleet.load(1)]
-  await fleet.members[0]?.invalidate('another key')
-  for (const load of loads) await load.finish()
-  expect(tally(await answers).map(({ callers }) => callers)).toEqual([10, 10])
-  expect(fleet.loads).toHaveLength(2)
-  await fleet.members[0]?.invalidate('key')
-  expect((await fleet.members[1]?.peek('key'))?.state).toBe('fresh')
-})
-
 describe('in a cluster', () => {
   test('of three masters, many keys at once are loaded once each', async () => {
     await using cluster = await startCluster()
