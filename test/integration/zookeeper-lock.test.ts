@@ -1,5 +1,5 @@
 import { createClient, type Client } from 'node-zookeeper-client'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { provisionZooKeeper } from '../../tools/servers/provision-zookeeper.mjs'
 import { startZooKeeper, type ZooKeeperProcess } from '../../tools/servers/start-zookeeper.mjs'
 import { until } from '../../tools/until.mjs'
@@ -29,6 +29,11 @@ describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined
     })
   })
 
+  afterEach(async () => {
+    await Promise.all(locks.map((lock) => lock.close()))
+    locks = []
+  })
+
   afterAll(async () => {
     looking?.close()
     await server?.stop()
@@ -44,15 +49,6 @@ describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined
     return lock
   }
 
-  async function closing(run: () => Promise<void>): Promise<void> {
-    try {
-      await run()
-    } finally {
-      await Promise.all(locks.map((lock) => lock.close()))
-      locks = []
-    }
-  }
-
   /** The names of the nodes below one; `null` if it is not there. */
   function below(path: string): Promise<string[] | null> {
     return new Promise((resolve) => {
@@ -64,106 +60,92 @@ describe.skipIf(reason !== undefined)(`a lock in ZooKeeper${reason === undefined
     return (await below(`/herdless/locks/${name}`))?.length ?? 0
   }
 
-  test('leaves no node behind', () =>
-    closing(async () => {
-      const [one, other] = [open({ root: '/a/b' }), open({ root: '/a/b' })]
-      const lease = await one.acquire('job')
-      const next = other.acquire('job')
-      await until('it waits', async () => (await below('/a/b/job'))?.length === 2)
-      expect(await other.tryAcquire('job')).toBeNull()
-      await lease.release()
-      await (await next).release()
-      expect(await below('/a/b')).toEqual([])
-    }))
+  test('leaves no node behind', async () => {
+    const [one, other] = [open({ root: '/a/b' }), open({ root: '/a/b' })]
+    const lease = await one.acquire('job')
+    const next = other.acquire('job')
+    await until('it waits', async () => (await below('/a/b/job'))?.length === 2)
+    expect(await other.tryAcquire('job')).toBeNull()
+    await lease.release()
+    await (await next).release()
+    expect(await below('/a/b')).toEqual([])
+  })
 
-  test('leaves no watch on a node that was gone before it could be watched', () =>
-    closing(async () => {
-      const lease = await open().acquire('job')
-      const client = maker()()
-      const getChildren = client.getChildren.bind(client)
-      type Children = (error: unknown, children: string[]) => unknown
-      // The lock is given back between the two reads of the next waiter.
-      const overtaken = (path: string, callback: Children): void => {
-        const answer: Children = async (...children) => {
-          await lease.release()
-          callback(...children)
-        }
-        getChildren(path, answer)
+  test('leaves no watch on a node that was gone before it could be watched', async () => {
+    const lease = await open().acquire('job')
+    const client = maker()()
+    const getChildren = client.getChildren.bind(client)
+    type Children = (error: unknown, children: string[]) => unknown
+    // The lock is given back between the two reads of the next waiter.
+    const overtaken = (path: string, callback: Children): void => {
+      const answer: Children = async (...children) => {
+        await lease.release()
+        callback(...children)
       }
-      Object.assign(client, { getChildren: overtaken })
-      await open({}, () => client).acquire('job')
-      const { watcherManager } = (client as unknown as { connectionManager: { watcherManager: Watchers } })
-        .connectionManager
-      expect(watcherManager.getExistenceWatcherPaths()).toEqual([])
-    }))
+      getChildren(path, answer)
+    }
+    Object.assign(client, { getChildren: overtaken })
+    await open({}, () => client).acquire('job')
+    const { watcherManager } = (client as unknown as { connectionManager: { watcherManager: Watchers } })
+      .connectionManager
+    expect(watcherManager.getExistenceWatcherPaths()).toEqual([])
+  })
 
-  test('was given back though the answer to that was lost', () =>
-    closing(async () => {
-      await using proxy = await startProxy(server.address)
-      const lease = await open({ commandTimeout: '20s' }, maker(proxy.port)).acquire('job')
-      const lost = proxy.loseReplyTo('/herdless/locks/job/')
-      expect(await lease.release()).toBe('released')
-      await lost
-    }))
+  test('was given back though the answer to that was lost', async () => {
+    await using proxy = await startProxy(server.address)
+    const lease = await open({ commandTimeout: '20s' }, maker(proxy.port)).acquire('job')
+    const lost = proxy.loseReplyTo('/herdless/locks/job/')
+    expect(await lease.release()).toBe('released')
+    await lost
+  })
 
-  test('may have any name', () =>
-    closing(async () => {
-      const names = ['.', '..', 'a/b', '/', 'x'.repeat(7_000), 'ü'.repeat(60_000), 'a\0b', '%2E', '键', ' ']
-      const lock = open()
-      const leases = await Promise.all(names.map((name) => lock.acquire(name)))
-      expect(await Promise.all(names.map((name) => lock.tryAcquire(name)))).toEqual(names.map(() => null))
-      expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual(names.map(() => 'released'))
-    }))
+  test('may have any name', async () => {
+    const names = ['.', '..', 'a/b', '/', 'x'.repeat(7_000), 'ü'.repeat(60_000), 'a\0b', '%2E', '键', ' ']
+    const lock = open()
+    const leases = await Promise.all(names.map((name) => lock.acquire(name)))
+    expect(await Promise.all(names.map((name) => lock.tryAcquire(name)))).toEqual(names.map(() => null))
+    expect(await Promise.all(leases.map((lease) => lease.release()))).toEqual(names.map(() => 'released'))
+  })
 
-  test('is held no longer than a third of what its session could last unheard', () =>
-    closing(async () => {
-      const lock = open({ ttl: '1m' }, maker(undefined, 2_000))
-      const lease = await lock.acquire('job')
-      expect(lease.remaining()).toBeGreaterThan(333)
-      expect(lease.remaining()).toBeLessThanOrEqual(667)
-      expect(await lease.extend('1h')).toBe(true)
-      expect(lease.remaining()).toBeLessThanOrEqual(667)
-    }))
+  test('is held no longer than a third of what its session could last unheard', async () => {
+    const lock = open({ ttl: '1m' }, maker(undefined, 2_000))
+    const lease = await lock.acquire('job')
+    expect(lease.remaining()).toBeGreaterThan(333)
+    expect(lease.remaining()).toBeLessThanOrEqual(667)
+    expect(await lease.extend('1h')).toBe(true)
+    expect(lease.remaining()).toBeLessThanOrEqual(667)
+  })
 
-  test('is lost, and told so, before the server lets the next have it, when the holder is cut off', () =>
-    closing(async () => {
-      await using proxy = await startProxy(server.address)
-      const holder = open({ commandTimeout: 300 }, maker(proxy.port, 1_000))
-      const lease = await holder.acquire('job')
-      const lost = new Promise<number>((resolve) => {
-        lease.signal.addEventListener('abort', () => resolve(performance.now()))
-      })
-      const next = open().acquire('job', { wait: '20s' })
-      proxy.blackHole()
-      const had = next.then(() => performance.now())
-      expect(await lost).toBeLessThan(await had)
-      expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
-      await (await next).release()
-      // The session has expired meanwhile, and another one is opened.
-      proxy.heal()
-      proxy.cut()
-      await (await holder.acquire('job', { wait: '20s' })).release()
-    }))
+  test('is lost, and told so, before the server lets the next have it, when the holder is cut off', async () => {
+    await using proxy = await startProxy(server.address)
+    const holder = open({ commandTimeout: 300 }, maker(proxy.port, 1_000))
+    const lease = await holder.acquire('job')
+    const lost = new Promise<number>((resolve) => {
+      lease.signal.addEventListener('abort', () => resolve(performance.now()))
+    })
+    const next = open().acquire('job', { wait: '20s' })
+    proxy.blackHole()
+    const had = next.then(() => performance.now())
+    expect(await lost).toBeLessThan(await had)
+    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST' })
+    await (await next).release()
+    // The session has expired meanwhile, and another one is opened.
+    proxy.heal()
+    proxy.cut()
+    await (await holder.acquire('job', { wait: '20s' })).release()
+  })
 
-  test('that was asked for while the server was out of reach blocks nobody', () =>
-    closing(async () => {
-      await using proxy = await startProxy(server.address)
-      const lock = open({ commandTimeout: 200 }, maker(proxy.port))
-      await lock.run('job', () => {})
-      proxy.blackHole('replies')
-      await expect(lock.tryAcquire('job')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
-      expect(await below('/herdless/locks/job')).toHaveLength(1)
-      proxy.heal()
-      proxy.cut()
-      await until('what it had asked for is given up', async () => (await below('/herdless/locks/job')) === null)
-    }))
-
-  test('is given back when its ttl is over and nobody renews it', () =>
-    closing(async () => {
-      const lease = await open().acquire('job', { ttl: 100, renew: false })
-      await until('its node is gone', async () => (await below('/herdless/locks/job')) === null)
-      expect(lease.isValid()).toBe(false)
-    }))
+  test('that was asked for while the server was out of reach blocks nobody', async () => {
+    await using proxy = await startProxy(server.address)
+    const lock = open({ commandTimeout: 200 }, maker(proxy.port))
+    await lock.run('job', () => {})
+    proxy.blackHole('replies')
+    await expect(lock.tryAcquire('job')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(await below('/herdless/locks/job')).toHaveLength(1)
+    proxy.heal()
+    proxy.cut()
+    await until('what it had asked for is given up', async () => (await below('/herdless/locks/job')) === null)
+  })
 
   test('of a client of yours ends with its session, and says what helps', async () => {
     await using proxy = await startProxy(server.address)
