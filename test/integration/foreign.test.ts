@@ -11,14 +11,11 @@ import {
   type RedisPort,
   type RedisSubscriber,
 } from '../../src/redis/index.ts'
+import { copied, never } from '../support/caches.ts'
 import { CommandCounter } from '../support/command-counts.ts'
 import { disconnect, nodeRedis, nodeRedisCluster, portWith } from '../support/node-redis.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startCluster, startRedis, type RedisServer } from '../support/servers.ts'
-
-const never = (): never => {
-  throw new Error('a hit must not load')
-}
 
 const patient = { commandTimeout: '30s' } as const
 
@@ -49,15 +46,6 @@ function open(
   const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near, ...patient })
   opened.push({ cache, client })
   return { cache, keyOf: (key: string) => `{${namespace}:${key}}`, namespace }
-}
-
-/** Resolves when a copy of a key is served, with the number of hits until then. */
-async function copied(cache: Cache, key = 'k'): Promise<void> {
-  const { nearHits } = cache.stats()
-  await until('a copy is served', async () => {
-    await cache.getOrLoad(key, never)
-    return cache.stats().nearHits > nearHits + 2
-  })
 }
 
 /** What a key has once its copy is dropped. */

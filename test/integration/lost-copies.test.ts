@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { createCache, type Cache, type NearOptions } from '../../src/index.ts'
+import { createCache } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
+import { copied, never } from '../support/caches.ts'
 import { CommandCounter } from '../support/command-counts.ts'
 import { startCluster, startRedis, type RedisCluster, type RedisServer } from '../support/servers.ts'
-
-const never = (): never => {
-  throw new Error('a hit must not load')
-}
 
 const patient = { commandTimeout: '30s' } as const
 
@@ -32,37 +29,30 @@ function lossy(client: Redis | Cluster): { on: boolean; lost: number } {
   return losing
 }
 
+/** A cache whose copy of `k` is served, one that changes it, and what the first may lose. */
+async function two(server: RedisServer | RedisCluster) {
+  const options = { namespace: randomUUID(), ttl: '1h', ...patient } as const
+  const client = server.connect()
+  const losing = lossy(client)
+  const cache = createCache({ store: redisStore(client), near: { ttl: '1h' }, ...options })
+  const other = createCache({ store: redisStore(server.connect()), ...options })
+  onTestFinished(async () => void (await Promise.all([cache.close(), other.close()])))
+  await other.set('k', 'old', { tags: ['t'] })
+  await copied(cache)
+  return { cache, other, losing }
+}
+
 describe.each(['one node', 'a cluster'])('on %s, a message that says what goes and is lost', (shape) => {
   let server: RedisServer | RedisCluster
-  const opened: Cache[] = []
 
   beforeAll(async () => {
     server = shape === 'one node' ? await startRedis() : await startCluster()
   })
 
-  afterAll(async () => {
-    await Promise.all(opened.map((cache) => cache.close()))
-    await server.stop()
-  })
-
-  /** A cache whose copy of `k` is served, one that changes it, and what the first may lose. */
-  async function two(near: NearOptions = { ttl: '1h' }) {
-    const namespace = randomUUID()
-    const client = server.connect()
-    const losing = lossy(client)
-    const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near, ...patient })
-    const other = createCache({ store: redisStore(server.connect()), namespace, ttl: '1h', ...patient })
-    opened.push(cache, other)
-    await other.set('k', 'old', { tags: ['t'] })
-    await until('a copy is served', async () => {
-      expect(await cache.getOrLoad('k', never)).toBe('old')
-      return cache.stats().nearHits > 3
-    })
-    return { cache, other, losing, list: `{${namespace}:}copies` }
-  }
+  afterAll(() => server.stop())
 
   test('lets no process serve what has changed, however long it keeps copies', async () => {
-    const { cache, other, losing } = await two()
+    const { cache, other, losing } = await two(server)
     losing.on = true
     await other.set('k', 'new')
     expect(losing.lost).toBe(1)
@@ -70,7 +60,7 @@ describe.each(['one node', 'a cluster'])('on %s, a message that says what goes a
   })
 
   test('is noticed by the next that comes', async () => {
-    const { cache, other, losing } = await two()
+    const { cache, other, losing } = await two(server)
     losing.on = true
     const changed = other.invalidateTags(['t'])
     await until('it was lost', () => losing.lost === 1)
@@ -81,32 +71,20 @@ describe.each(['one node', 'a cluster'])('on %s, a message that says what goes a
   })
 
   test('does not cost copies their place for good', async () => {
-    const { cache, other, losing } = await two()
+    const { cache, other, losing } = await two(server)
     losing.on = true
     await other.invalidate('unrelated')
     losing.on = false
-    const { nearHits } = cache.stats()
-    await until('a copy is served', async () => {
-      await cache.getOrLoad('k', never)
-      return cache.stats().nearHits > nearHits
-    })
+    await copied(cache)
     await other.invalidate('k')
     expect(await cache.getOrLoad('k', () => 'loaded')).toBe('loaded')
   })
 })
 
 test('where no memory is left to note what was told, all copies go', async () => {
-  await using server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
-  const namespace = randomUUID()
-  const client = server.connect()
-  const losing = lossy(client)
-  const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near: { ttl: '1h' }, ...patient })
-  const other = createCache({ store: redisStore(server.connect()), namespace, ttl: '1h', ...patient })
-  await other.set('k', 'old')
-  await until('a copy is served', async () => {
-    await cache.getOrLoad('k', never)
-    return cache.stats().nearHits > 3
-  })
+  const server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
+  onTestFinished(() => server.stop())
+  const { cache, other, losing } = await two(server)
   losing.on = true
   await server.exhaustMemory()
   await other.invalidate('k')
@@ -116,5 +94,4 @@ test('where no memory is left to note what was told, all copies go', async () =>
   await until('it says again that it keeps copies', async () => Number((await counter.counts())['evalsha']) > 2)
   counter.stop()
   expect(await cache.getOrLoad('k', () => 'loaded')).toBe('loaded')
-  await Promise.all([cache.close(), other.close()])
 })

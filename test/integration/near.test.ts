@@ -4,13 +4,10 @@ import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type NearOptions } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisStore, type RedisPort } from '../../src/redis/index.ts'
+import { copied, never } from '../support/caches.ts'
 import { CommandCounter, withoutCare } from '../support/command-counts.ts'
 import { disconnect, openClient, portWith, type OpenClient } from '../support/node-redis.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
-
-const never = (): never => {
-  throw new Error('a hit must not load')
-}
 
 describe('the near tier before Redis', () => {
   let server: RedisServer
@@ -40,15 +37,6 @@ describe('the near tier before Redis', () => {
     const cache = createCache({ store: redisStore(client), namespace, ttl: '1h', near, commandTimeout: '30s' })
     opened.push({ cache, client })
     return cache
-  }
-
-  /** Resolves when a key is served from a copy, and that has just been made. */
-  async function copied(cache: Cache, key: string): Promise<void> {
-    const before = cache.stats().nearHits
-    await until('a copy is served', async () => {
-      await cache.getOrLoad(key, never)
-      return cache.stats().nearHits > before
-    })
   }
 
   /** What is sent meanwhile to read and load. */
@@ -90,7 +78,7 @@ describe('the near tier before Redis', () => {
     const namespace = randomUUID()
     const [near, other] = [open(namespace, { ttl: '1h' }), open(namespace)]
     await other.set('k', 'old')
-    await copied(near, 'k')
+    await copied(near)
     const back = new Promise<void>((resolve) => near.on('push', ({ up }) => up && resolve()))
     await server.client.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
     const changed = other.set('k', 'new')
@@ -106,12 +94,12 @@ describe('the near tier before Redis', () => {
     const namespace = randomUUID()
     const [near, other] = [open(namespace, { ttl: '1h' }), open(namespace)]
     await other.set('k', 'old')
-    await copied(near, 'k')
+    await copied(near)
     // Redis forgets who keeps copies, and so nobody tells them.
     await server.client.del(`{${namespace}:}copies`)
     await other.set('k', 'new')
     await until('the copy is not served any more', async () => (await near.getOrLoad('k', never)) === 'new')
-    await copied(near, 'k')
+    await copied(near)
     expect(await near.getOrLoad('k', never)).toBe('new')
   })
 
@@ -125,7 +113,7 @@ describe('the near tier before Redis', () => {
     for (const cache of both) opened.push({ cache, client })
     const other = open(namespace)
     await other.set('k', 'old')
-    for (const cache of both) await copied(cache, 'k')
+    for (const cache of both) await copied(cache)
     await server.client.del(`{${namespace}:}copies`)
     await other.set('k', 'new')
     // No read meanwhile, which would find the new value: both have asked for signs again, and had them.
@@ -152,7 +140,7 @@ describe('the near tier before Redis', () => {
     const port = portWith({ subscriber }, client)
     const near = createCache({ store: redisStore(port), namespace, ttl: '1h', near: {} })
     opened.push({ cache: near, client })
-    await copied(near, 'k')
+    await copied(near)
     await other.set('k', 'changed')
     const told = await until('it is told of the change', () => change)
     await near.close()
@@ -178,7 +166,7 @@ describe('the near tier before Redis', () => {
     await writer.set('k', 'v')
     for (const cache of [one, last]) {
       opened.push({ cache, client })
-      await copied(cache, 'k')
+      await copied(cache)
     }
     const list = `{${namespace}:}copies`
     await one.close()
@@ -191,7 +179,7 @@ describe('the near tier before Redis', () => {
     const namespace = randomUUID()
     const [near, other] = [open(namespace, {}), open(namespace)]
     await other.set('k', 'v')
-    await copied(near, 'k')
+    await copied(near)
     const list = `{${namespace}:}copies`
     expect(await server.client.pttl(list)).toBeGreaterThan(0)
     await near.close()
@@ -215,7 +203,7 @@ describe('the near tier before Redis', () => {
     const before = new Set(await server.client.pubsub('CHANNELS', 'herdless:inbox:*'))
     const [near, other] = [open(namespace, { ttl: '1h' }), open(namespace)]
     await other.set('k', 1)
-    await copied(near, 'k')
+    await copied(near)
     const inboxes = ((await server.client.pubsub('CHANNELS', 'herdless:inbox:*')) as string[]).filter(
       (name) => !before.has(name),
     )

@@ -5,15 +5,12 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { createCache, type CacheError } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
 import { redisStore } from '../../src/redis/index.ts'
+import { never } from '../support/caches.ts'
 import { disconnect, nodeRedis, nodeRedisCluster, type OpenClient } from '../support/node-redis.ts'
 import { startNetwork } from '../support/network.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startCluster, startRedis, type RedisCluster, type RedisServer } from '../support/servers.ts'
 import { until } from '../../tools/until.mjs'
-
-const never = (): never => {
-  throw new Error('a hit must not load')
-}
 
 const server = await startRedis()
 let cluster: RedisCluster

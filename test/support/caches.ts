@@ -19,6 +19,20 @@ export interface OpenCache {
   readonly namespace: string
 }
 
+/** The loader of what is there. */
+export function never(): never {
+  throw new Error('a hit must not load')
+}
+
+/** Resolves when a key is served from a copy near the process, again and again. */
+export async function copied(cache: Cache, key = 'k'): Promise<void> {
+  const { nearHits } = cache.stats()
+  await until('a copy is served', async () => {
+    await cache.getOrLoad(key, never)
+    return cache.stats().nearHits > nearHits + 2
+  })
+}
+
 /** Caches of this process that have nothing in common but one server of their own, and what they send to it. */
 export class Caches {
   readonly server: RedisServer
