@@ -86,19 +86,14 @@ async function useAll(
     await one.invalidate('slow').catch(nothing)
     await duringLoad(one, () => other.set('slow', 'set'))
     // A holder that died.
-    const lease = [
-      'state',
-      'held',
-      'token',
-      'somebody-s-token',
-      'version',
-      '1',
-      'inbox',
-      'herdless:inbox:nobody',
-      'watched',
-      '1',
-    ]
-    await server.client.hset(`${prefix}{shop:dead}:lease`, ...lease)
+    const lease = {
+      state: 'held',
+      token: 'somebody-s-token',
+      version: '1',
+      inbox: 'herdless:inbox:nobody',
+      watched: '1',
+    }
+    await server.client.hset(`${prefix}{shop:dead}:lease`, lease)
     await server.client.pexpire(`${prefix}{shop:dead}:lease`, 200)
     await one.getOrLoad('dead', nothing)
   } finally {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lockNeeds, needs } from '../../src/cli/doctor/checks/needs.ts'
+import { allow as allowOn, ruleOn } from '../docs/acl.ts'
 import { doc } from '../docs/markdown.ts'
 import { clientLibrary } from '../support/node-redis.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
@@ -9,8 +10,7 @@ const page = doc('docs/redis.md')
 
 /** The words of a rule on the page, after the name of the user. */
 function rule(name: 'push' | 'poll'): string[] {
-  const code = page.blocks.find(({ info }) => info === `acl=${name}`)?.code ?? ''
-  return code.split(/\s+/).slice(3)
+  return ruleOn('docs/redis.md', name).slice(1)
 }
 
 const onNodeRedis = clientLibrary === 'node-redis'
@@ -47,8 +47,7 @@ describe('the list of rights in the source', () => {
 })
 
 test('the list of rights for locks in the source is that of their page', () => {
-  const code = doc('docs/locks.md').blocks.find(({ info }) => info === 'acl=lock')?.code ?? ''
-  const words = code.split(/\s+/).slice(5)
+  const [_user, _on, _password, ...words] = ruleOn('docs/locks.md', 'lock')
   const list = lockNeeds('job', '')
   const keys = new Set(list.flatMap((need) => need.keys ?? []))
   expect([...keys, '&herdless:inbox:*', ...list.map(({ word }) => word)]).toEqual(words)
@@ -66,10 +65,7 @@ describe('the rights of a user', () => {
     await server?.stop()
   })
 
-  async function allow(words: readonly string[]): Promise<void> {
-    await server.client.call('ACL', 'DELUSER', 'shop')
-    await server.client.call('ACL', 'SETUSER', 'shop', ...words)
-  }
+  const allow = (words: readonly string[]): Promise<void> => allowOn(server, ['shop', ...words])
 
   test('are enough by the rule of the page, of which nothing else can be seen', async () => {
     await allow(push)

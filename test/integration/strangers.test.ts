@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { createCache, type Cache, type CacheOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis/index.ts'
-import { doc } from '../docs/markdown.ts'
+import { allow, ruleOn } from '../docs/acl.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startRedis, type RedisServer } from '../support/servers.ts'
 
@@ -94,15 +94,11 @@ test('of large messages little is kept, however long a claim is under way', asyn
 })
 
 describe('with the rights that the page gives to an application', () => {
-  const [, , ...words] =
-    doc('docs/redis.md')
-      .blocks.find(({ info }) => info === 'acl=push')
-      ?.code.split(/\s+/) ?? []
-  const rule = words.map((word) => word.replace('shop', 'blog'))
+  const rule = ruleOn('docs/redis.md', 'push').map((word) => word.replace('shop', 'blog'))
 
   test('nobody learns the inbox or the token of another, without which no message is heard', async () => {
     await using server = await startRedis()
-    await server.client.call('ACL', 'SETUSER', ...rule)
+    await allow(server, rule)
     const shop = open(server, { namespace: 'shop' })
     const blog = new Redis({ ...server.address, username: 'blog', password: 'secret' })
     let finish!: (value: string) => void
