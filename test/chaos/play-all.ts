@@ -15,7 +15,16 @@ const seed = 1
  *   time, and the defaults show what does not heal by itself
  */
 export function playAll(subject: keyof typeof subjects, usual: Settings): void {
-  playEach(subjects[subject], usual)
+  describe('whatever is done to a fleet, its promises hold', () => {
+    test.for<Scenario>(subjects[subject])('$name', async (scenario, { skip }) => {
+      const other = usual === 'quick' ? 'defaults' : 'quick'
+      const settings = leftOut(scenario, usual) === undefined ? usual : other
+      const missing = leftOut(scenario, settings) ?? (await missingOf(scenario.on))
+      if (missing !== undefined) skip(missing)
+      const report = await play(scenario, { settings, seed })
+      expect(report.wrong.length, `${told(report)}`).toBe(0)
+    })
+  })
 }
 
 /** How often the gate plays a scenario whose fault is not felt: on a busy machine a load may be over before it is struck. */
@@ -34,19 +43,6 @@ export function playUntimed(names: readonly string[]): void {
       for (let again = 1; again < tries && !report.felt && report.wrong.length === 1; again++)
         report = await play(scenario, { settings: 'defaults', seed: seed + again, timed: false })
       expect(report.wrong.length, `${told(report, '--untimed')}`).toBe(0)
-    })
-  })
-}
-
-function playEach(scenarios: readonly Scenario[], usual: Settings): void {
-  describe('whatever is done to a fleet, its promises hold', () => {
-    test.for(scenarios)('$name', async (scenario, { skip }) => {
-      const other = usual === 'quick' ? 'defaults' : 'quick'
-      const settings = leftOut(scenario, usual) === undefined ? usual : other
-      const missing = leftOut(scenario, settings) ?? (await missingOf(scenario.on))
-      if (missing !== undefined) skip(missing)
-      const report = await play(scenario, { settings, seed })
-      expect(report.wrong.length, `${told(report)}`).toBe(0)
     })
   })
 }

@@ -176,6 +176,14 @@ export function allowancesFor(all: readonly Inflicted[]): Allowances {
   }
 }
 
+/** The fault that nothing reaches the victim, and nothing comes from it. */
+export async function cutOff({ victim }: Stage): Promise<() => void> {
+  for (const each of victim.way) each.blackHole()
+  return () => {
+    for (const each of victim.way) each.heal()
+  }
+}
+
 /** A scenario, with what it is played on known to its fault. */
 export function scenario<On extends Kind>(given: Scenario<On>): Scenario {
   return given as unknown as Scenario

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover, RedisServer } from '../../support/servers.ts'
 import { endedMeanwhile, gapsAfterDeath, tooLong, tooMany } from '../figures.ts'
-import { scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
+import { cutOff, scenario, untilLeaseEnds, type Scenario } from '../scenario.ts'
 import { manyLoads } from '../settings.ts'
 import type { Stage } from '../stage.ts'
 import { hotKey, namespace } from '../work.ts'
@@ -37,9 +37,7 @@ export const cluster = [
       for (const master of await servers.mastersNow())
         if ((await servers.failover(master, 'takeover')) !== master) stage.count('moved')
     },
-    async tidy({ servers }) {
-      await servers.restore()
-    },
+    tidy: ({ servers }) => servers.restore(),
     bites: ({ counted, history }) => counted('moved') === 3 && endedMeanwhile(history) > 5,
   }),
   scenario({
@@ -82,12 +80,7 @@ export const cluster = [
     hits: 'the victim',
     network: true,
     allowed: { older: true, healsWithin: 2_500 },
-    async fault({ victim }) {
-      for (const each of victim.way) each.blackHole()
-      return () => {
-        for (const each of victim.way) each.heal()
-      }
-    },
+    fault: cutOff,
     bites: ({ figures }) => figures.alone > 0,
   }),
 ]
@@ -105,9 +98,7 @@ function failover(name: string, how: Failover, what: string, without: Scenario['
       const after = await stage.servers.failover(before, how)
       if (before !== after) stage.count('moved')
     },
-    async tidy({ servers }) {
-      await servers.restore()
-    },
+    tidy: ({ servers }) => servers.restore(),
     bites: ({ counted }) => counted('moved') > 0,
   })
 }

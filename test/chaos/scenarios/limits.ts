@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { joined, player, within, type History, type Load } from '../../support/history.ts'
-import { scenario, untilLeaseEnds, untilRenewal, type Scenario, type Seen } from '../scenario.ts'
+import { cutOff, scenario, untilLeaseEnds, untilRenewal, type Scenario, type Seen } from '../scenario.ts'
 import type { Kind } from '../surroundings.ts'
 import type { Work } from '../work.ts'
 
@@ -155,12 +155,7 @@ export const limits = [
       what: 'A process does not reach Redis: it goes on with its share, and the others with the rest.',
       hits: 'the victim',
       allowed: { older: true },
-      async fault({ victim }) {
-        for (const each of victim.way) each.blackHole()
-        return () => {
-          for (const each of victim.way) each.heal()
-        }
-      },
+      fault: cutOff,
       bites: ({ figures }) => figures.alone > 0,
     },
     asMuchAgain,
@@ -177,9 +172,7 @@ export const limits = [
         if ((await stage.servers.failover('kill')) !== old) stage.count('moved')
         await Promise.all(stage.processes.map((each) => each.connected()))
       },
-      async tidy({ servers }) {
-        await servers.restore()
-      },
+      tidy: ({ servers }) => servers.restore(),
       bites: ({ counted }) => counted('moved') > 0,
     },
     asMuchAgain,

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { scenario, untilRenewal, type Seen } from '../scenario.ts'
+import { cutOff, scenario, untilRenewal, type Seen } from '../scenario.ts'
 import type { Work } from '../work.ts'
 
 /** How long copies are kept, in milliseconds. */
@@ -106,12 +106,7 @@ export const near = [
     hits: 'the victim',
     allowed: { copies: nearTtl, older: true },
     work: { ...copies, invalidations: 0.05 },
-    async fault({ victim }) {
-      for (const each of victim.way) each.blackHole()
-      return () => {
-        for (const each of victim.way) each.heal()
-      }
-    },
+    fault: cutOff,
     bites: (seen) => served(seen) && seen.heard('degraded') > 0,
   }),
   scenario({

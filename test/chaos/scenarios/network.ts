@@ -1,11 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Process } from '../process.ts'
 import { lostLeases, toldLate, tooMany } from '../figures.ts'
-import { scenario, untilLeaseEnds } from '../scenario.ts'
+import { cutOff, scenario, untilLeaseEnds } from '../scenario.ts'
 
 /** All that lies between some processes and their servers. */
 function ways(processes: readonly Process[]): Process['way'] {
   return processes.flatMap(({ way }) => way)
+}
+
+/** The ways of the messages to some processes. */
+function toSubscribers(processes: readonly Process[]): Process['way'] {
+  return processes.map(({ subscriber }) => subscriber)
+}
+
+/** Everything takes longer on these ways, until the function that this returns is called. */
+function slowDown(some: Process['way'], times: { readonly latency: number; readonly jitter: number }): () => void {
+  for (const each of some) Object.assign(each, times)
+  return () => {
+    for (const each of some) Object.assign(each, { latency: 0, jitter: 0 })
+  }
 }
 
 /** Whoever lost both its connections is taken for dead, and learns when it is back, a moment later, that it is not. */
@@ -18,12 +31,7 @@ export const network = [
     what: 'Everything takes 20 to 60 ms each way: nobody notices but by waiting.',
     hits: 'nobody',
     allowed: { wakeUp: 500 },
-    async fault({ processes }) {
-      for (const each of ways(processes)) Object.assign(each, { latency: 20, jitter: 40 })
-      return () => {
-        for (const each of ways(processes)) Object.assign(each, { latency: 0, jitter: 0 })
-      }
-    },
+    fault: async ({ processes }) => slowDown(ways(processes), { latency: 20, jitter: 40 }),
     bites: ({ figures }) => figures.slowest > 80,
   }),
   scenario({
@@ -32,12 +40,7 @@ export const network = [
     what: 'Everything takes a process 80 to 160 ms each way, and others invalidate all the time: it serves nothing old.',
     hits: 'nobody',
     work: { hotKeys: 3, invalidations: 0.06 },
-    async fault({ victim }) {
-      for (const each of ways([victim])) Object.assign(each, { latency: 80, jitter: 80 })
-      return () => {
-        for (const each of ways([victim])) Object.assign(each, { latency: 0, jitter: 0 })
-      }
-    },
+    fault: async ({ victim }) => slowDown(victim.way, { latency: 80, jitter: 80 }),
     bites: ({ figures, history }) => figures.slowest > 300 && history.writes.size > 60,
   }),
   scenario({
@@ -50,9 +53,9 @@ export const network = [
     quick: { leaseTtl: 3_000 },
     // Longer than other faults: invalidations void most loads before a caller of another process misses the message.
     async fault({ processes, lasts }) {
-      for (const { subscriber } of processes) Object.assign(subscriber, { latency: 400, jitter: 200 })
+      const end = slowDown(toSubscribers(processes), { latency: 400, jitter: 200 })
       await pause(3 * lasts)
-      for (const { subscriber } of processes) Object.assign(subscriber, { latency: 0, jitter: 0 })
+      end()
     },
     bites: ({ history }) => history.writes.size > 60 && toldLate(history, 200) > 0,
   }),
@@ -63,9 +66,9 @@ export const network = [
     hits: 'nobody',
     allowed: { wakeUp: 600 },
     async fault({ processes, lasts }) {
-      for (const { subscriber } of processes) subscriber.latency = 2_000
+      const end = slowDown(toSubscribers(processes), { latency: 2_000, jitter: 0 })
       await pause(2_000 + lasts)
-      for (const { subscriber } of processes) subscriber.latency = 0
+      end()
     },
     bites: ({ history }) => toldLate(history, 50) > 0,
   }),
@@ -117,10 +120,10 @@ export const network = [
     hits: 'the victim',
     allowed: { older: true, overlap: untilLeaseEnds },
     async fault({ victim }) {
-      for (const each of ways([victim])) each.abandon()
+      for (const each of victim.way) each.abandon()
       // In the end its system gives them up.
       return () => {
-        for (const each of ways([victim])) each.cut()
+        for (const each of victim.way) each.cut()
       }
     },
     bites: ({ heard }) => heard('degraded') > 0,
@@ -131,12 +134,7 @@ export const network = [
     what: 'Nothing reaches a process, and nothing comes from it: its callers alone notice.',
     hits: 'the victim',
     allowed: { older: true },
-    async fault({ victim }) {
-      for (const each of ways([victim])) each.blackHole()
-      return () => {
-        for (const each of ways([victim])) each.heal()
-      }
-    },
+    fault: cutOff,
     bites: ({ figures, heard }) => figures.alone > 0 && heard('degraded') > 0,
   }),
   scenario({
@@ -146,9 +144,9 @@ export const network = [
     hits: 'the victim',
     allowed: { older: true, overlap: untilLeaseEnds },
     async fault({ victim }) {
-      for (const each of ways([victim])) each.refuse()
+      for (const each of victim.way) each.refuse()
       return () => {
-        for (const each of ways([victim])) each.accept()
+        for (const each of victim.way) each.accept()
       }
     },
     bites: ({ figures }) => figures.alone > 0,

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Failover } from '../../support/servers.ts'
 import { tooMany } from '../figures.ts'
 import { tokensOf } from '../sampler.ts'
-import { scenario, untilLeaseEnds, type Scenario, type Seen } from '../scenario.ts'
+import { cutOff, scenario, untilLeaseEnds, type Scenario, type Seen } from '../scenario.ts'
 import { manyLoads } from '../settings.ts'
 import type { Stage } from '../stage.ts'
 import type { Work } from '../work.ts'
@@ -51,12 +51,7 @@ export const sentinel = [
     hits: 'the victim',
     network: true,
     allowed: { older: true, healsWithin: 2_500 },
-    async fault({ victim }) {
-      for (const each of victim.way) each.blackHole()
-      return () => {
-        for (const each of victim.way) each.heal()
-      }
-    },
+    fault: cutOff,
     bites: ({ figures, heard }) => figures.alone > 0 && heard('degraded') > 0,
   }),
 ]
@@ -86,9 +81,7 @@ function failover(
       if ((await stage.servers.failover(how)) !== old) stage.count('moved')
       if (how === 'kill') await Promise.all(stage.processes.map((each) => each.connected()))
     },
-    async tidy({ servers }) {
-      await servers.restore()
-    },
+    tidy: ({ servers }) => servers.restore(),
     bites: (seen) => seen.counted('moved') > 0 && bites(seen),
     ...rest,
   })
