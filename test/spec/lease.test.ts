@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { beforeAll, describe, test } from 'vitest'
+import { beforeEach, describe, test } from 'vitest'
 import { provisionModelChecker, searched, trailOf, type ModelChecker } from '../../tools/model-checker.mjs'
 import { breaks, model, proofs, type Question } from '../../spec/searches.mjs'
+import { missing } from '../support/provided.ts'
 
 const two = { PROCESSES: 2 }
 
@@ -33,24 +34,17 @@ const small: readonly Question[] = [
 /** A break of safety, a dead end and an endless run. */
 const telling = new Set(['NO_TOKEN_CHECK_IN_FILL', 'WAITERS_NEVER_REASK', 'ASKING_FOR_EVER'])
 
-/** What is needed, or why it cannot be had. Where everything must run, that is a failure. */
 let checker: ModelChecker
-let missing: string | undefined
-
-beforeAll(async () => {
-  try {
-    checker = await provisionModelChecker()
-  } catch (error) {
-    if (process.env['CI']) throw error
-    missing = (error as Error).message
-  }
+const reason = await missing(async () => {
+  checker = await provisionModelChecker()
 })
+
+beforeEach(({ skip }) => skip(reason !== undefined, reason))
 
 describe('the model of the protocol', { concurrent }, () => {
   test.for(isThorough ? [...small, ...proofs] : small)(
     'keeps its promises: $name ($what)',
-    async (question, { expect, skip }) => {
-      if (missing !== undefined) skip(missing)
+    async (question, { expect }) => {
       const found = await searched(checker, { ...question, model })
       expect(found).toMatchObject({ counterexample: null, incomplete: null })
       expect(found.states).toBeGreaterThan(small.includes(question) ? 10_000 : 100_000)
@@ -62,8 +56,7 @@ describe('the model of the protocol', { concurrent }, () => {
 
   test.for(breaks.filter(({ name }) => isThorough || telling.has(name)))(
     'shows what is wrong where $what ($name)',
-    async (question, { expect, skip }) => {
-      if (missing !== undefined) skip(missing)
+    async (question, { expect }) => {
       const found = await searched(checker, { ...question, model })
       expect(found.incomplete).toBe(null)
       expect(found.counterexample).toMatch(question.shows ?? /nothing/)
@@ -75,8 +68,7 @@ describe('a search', { concurrent }, () => {
   test.for([
     { name: 'its depth', limit: { depth: 50 }, says: /max search depth too small/ },
     { name: 'its memory', limit: { megabytes: 1 }, says: /-DMEMLIM/ },
-  ])('that is cut short by $name proves nothing', async ({ limit, says }, { expect, skip }) => {
-    if (missing !== undefined) skip(missing)
+  ])('that is cut short by $name proves nothing', async ({ limit, says }, { expect }) => {
     const found = await searched(checker, { looksFor: 'states', short: true, settings: two, ...limit, model })
     expect(found.counterexample).toBe(null)
     expect(found.incomplete).toMatch(says)
@@ -90,13 +82,11 @@ describe('a search', { concurrent }, () => {
       settings: { ...two, CRASHS: 1 },
       says: /^Expected a macro of .*, got CRASHS$/,
     },
-  ])('of $what is refused', async ({ settings, says }, { expect, skip }) => {
-    if (missing !== undefined) skip(missing)
+  ])('of $what is refused', async ({ settings, says }, { expect }) => {
     await expect(searched(checker, { looksFor: 'states', short: true, settings, model })).rejects.toThrow(says)
   })
 
-  test('shows the way into a counterexample', async ({ expect, skip }) => {
-    if (missing !== undefined) skip(missing)
+  test('shows the way into a counterexample', async ({ expect }) => {
     const settings = { ...two, WAITERS_NEVER_REASK: 1 }
     expect(await trailOf(checker, { looksFor: 'states', short: true, settings, model })).toMatch(
       /Caller:1.*state\[0\] = /s,
