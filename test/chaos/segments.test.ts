@@ -1,32 +1,10 @@
 import { expect, test } from 'vitest'
-import type { Happening } from '../support/history.ts'
+import { call, got, load, write } from '../support/made-up.ts'
 import { Segments } from './segments.ts'
-
-function call(id: string, at: number, within = 1_000): Happening {
-  return { what: 'call', at, process: 0, call: id, key: 'k', within }
-}
-
-function got(id: string, at: number, by: string): Happening {
-  return { what: 'answer', at, process: 0, call: id, value: { key: 'k', by } }
-}
-
-function load(id: string, from: number, to: number, { by = '', fence = id as string | null } = {}): Happening[] {
-  return [
-    { what: 'load', at: from, process: 0, load: id, call: by, key: 'k', fence },
-    { what: 'loaded', at: to, process: 0, load: id, ends: 'value' },
-  ]
-}
-
-function invalidation(id: string, from: number, to: number): Happening[] {
-  return [
-    { what: 'write', at: from, process: 1, write: id, key: 'k', kind: 'invalidate' },
-    { what: 'written', at: to, process: 1, write: id },
-  ]
-}
 
 test('what began in one segment is judged by what happens in the next', () => {
   const segments = new Segments()
-  segments.add([...load('a', 10, 20), ...invalidation('w', 30, 40)])
+  segments.add([...load('a', [10, 20]), ...write('w', [30, 40])])
   expect(segments.judge(100, {}).wrong).toEqual([])
   segments.add([call('c', 110), got('c', 111, 'a')])
   expect(segments.judge(200, {}).wrong).toEqual([expect.stringMatching(/^3: call c /)])
@@ -34,15 +12,15 @@ test('what began in one segment is judged by what happens in the next', () => {
 
 test('what is wrong is said once', () => {
   const segments = new Segments()
-  segments.add([...load('a', 10, 20), ...invalidation('w', 30, 40), call('c', 50), got('c', 51, 'a')])
+  segments.add([...load('a', [10, 20]), ...write('w', [30, 40]), call('c', 50), got('c', 51, 'a')])
   expect(segments.judge(100, {}).wrong).toHaveLength(1)
   expect(segments.judge(200, {}).wrong).toEqual([])
 })
 
 test('a lease without a load is told of once, however long it stays, and counted once', () => {
   const segments = new Segments()
-  segments.add(load('a', 10, 20, { fence: '7' }))
-  const lease = { key: 'k', token: 't', fence: '7', process: 0 }
+  segments.add(load('a', [10, 20], { fence: '7' }))
+  const lease = { key: 'k', token: 't', fence: '7', process: 1 }
   const judged = [10_000, 26_000, 42_000, 58_000].map((upTo) => {
     for (let at = upTo - 16_000; at < upTo; at += 500) segments.add([{ what: 'seen', at, leases: [lease] }])
     return segments.judge(upTo, {})
@@ -53,7 +31,7 @@ test('a lease without a load is told of once, however long it stays, and counted
 
 test('a caller who still waits is judged when the answer is there, or when it is too late', () => {
   const segments = new Segments()
-  segments.add([call('c', 90), call('d', 95), ...load('a', 10, 20)])
+  segments.add([call('c', 90, { within: 1_000 }), call('d', 95, { within: 1_000 }), ...load('a', [10, 20])])
   expect(segments.judge(100, {}).wrong).toEqual([])
   segments.add([got('c', 1_000, 'a')])
   expect(segments.judge(2_000, {}).wrong).toEqual([])
@@ -62,22 +40,12 @@ test('a caller who still waits is judged when the answer is there, or when it is
 
 test('a load whose caller still waits is judged by when that caller asked', () => {
   const segments = new Segments()
-  segments.add([call('c', 90, 10_000)])
+  segments.add([call('c', 90, { within: 10_000 })])
   for (let number = 1; number <= 5; number++) {
     const at = 100 * number
-    const began: Happening = {
-      what: 'load',
-      at,
-      process: 0,
-      load: `v${number}`,
-      call: 'c',
-      key: 'k',
-      fence: `${number}`,
-    }
-    segments.add([began, ...invalidation(`w${number}`, at + 10, at + 20)])
-    segments.add([{ what: 'loaded', at: at + 50, process: 0, load: `v${number}`, ends: 'value' }])
+    segments.add([...load(`v${number}`, [at, at + 50], { by: 'c' }), ...write(`w${number}`, [at + 10, at + 20])])
   }
-  segments.add(load('alone', 600, 650, { by: 'c', fence: null }))
+  segments.add(load('alone', [600, 650], { by: 'c', fence: null }))
   expect(segments.judge(700, { hit: [] }).wrong).toEqual([])
 })
 
@@ -91,8 +59,8 @@ test('each call is counted in one segment', () => {
 
 test('why a load ran without a lease is known for as long as the load', () => {
   const segments = new Segments()
-  const voids = [1, 2, 3, 4, 5].flatMap((number) => invalidation(`w${number}`, 100 * number, 100 * number + 1))
-  segments.add([call('c', 50), ...voids, ...load('a', 600, 610, { by: 'c', fence: null }), got('c', 620, 'a')])
+  const voids = [1, 2, 3, 4, 5].flatMap((number) => write(`w${number}`, [100 * number, 100 * number + 1]))
+  segments.add([call('c', 50), ...voids, ...load('a', [600, 610], { by: 'c', fence: null }), got('c', 620, 'a')])
   expect(segments.judge(1_000, { hit: [] }).wrong).toEqual([])
   segments.add([call('d', 19_000), got('d', 19_001, 'a')])
   expect(segments.judge(19_500, { hit: [] }).wrong).toEqual([])
@@ -102,9 +70,8 @@ test('why a load ran without a lease is known for as long as the load', () => {
 test('a load that said that nobody queues is known for as long as the loads that followed it', () => {
   const segments = new Segments()
   segments.add([
-    { what: 'load', at: 500, process: 1, load: 'p', call: '', key: 'k', fence: '1' },
-    { what: 'loaded', at: 2_000, process: 1, load: 'p', ends: 'pass' },
-    ...['a', 'b', 'c'].flatMap((id) => load(id, 3_400, 3_500, { fence: null })),
+    ...load('p', [500, 2_000], { ends: 'pass' }),
+    ...['a', 'b', 'c'].flatMap((id) => load(id, [3_400, 3_500], { fence: null })),
   ])
   const allowed = { hit: [] }
   expect([4_000, 20_600, 22_100, 23_300, 30_000].flatMap((upTo) => segments.judge(upTo, allowed).wrong)).toEqual([])
@@ -112,7 +79,7 @@ test('a load that said that nobody queues is known for as long as the loads that
 
 test('a fault explains what it did for as long as that is remembered', () => {
   const segments = new Segments()
-  const alone = load('a', 1_500, 30_000, { fence: null })
+  const alone = load('a', [1_500, 30_000], { fence: null })
   segments.add([{ what: 'fault', at: 1_000, name: 'f' }, { what: 'healed', at: 1_900, name: 'f' }, ...alone])
   segments.add([call('c', 21_000), got('c', 21_010, 'a')])
   expect(segments.judge(21_400, { healsWithin: 500 }).wrong).toEqual([])
@@ -126,7 +93,7 @@ test('what can have no consequences any more is forgotten', () => {
   for (let second = 0; second < 200; second++) {
     const at = second * 1_000
     segments.add([
-      ...load(`l${second}`, at, at + 1),
+      ...load(`l${second}`, [at, at + 1]),
       call(`c${second}`, at + 2),
       got(`c${second}`, at + 3, `l${second}`),
     ])
