@@ -32,7 +32,7 @@ const files = {
   integration: {
     // Processes with faults that heal within seconds, and the command.
     'integration-landing':
-      'clock command dead-source explain invalidation listed-sources lock-time lost-copies monitoring node-redis otel purge secrets shutdown sources strangers unavailable watch',
+      'clock command dead-source explain invalidation lock-time lost-copies monitoring node-redis otel purge secrets shutdown sources strangers unavailable watch',
     // Faults by the minute, crowds, what starts servers, what the doctor says of each, and other backends.
     'integration-all':
       'after-commit cluster-holder crowd doctor doctor-judgement doctor-problems doctor-rights doctor-topology ended-leases expired foreign holder invalidation-storm ' +

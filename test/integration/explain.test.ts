@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createCache, type Cache, type CacheOptions, type Explanation, type HeldLease } from '../../src/index.ts'
 import { redisLock, redisStore, type RedisClient } from '../../src/redis/index.ts'
+import { until } from '../../tools/until.mjs'
 import { patient } from '../support/fleet.ts'
 import { startRedis } from '../support/servers.ts'
 import { herdless } from './command.ts'
@@ -148,6 +149,46 @@ test('a user without the right to SCAN may explain, and not list', async () => {
     code: 'STORE_UNAVAILABLE',
     cause: { name: 'ReplyError' },
   })
+})
+
+test('the command sources tells what runs under each limit, and who waits', async () => {
+  expect(await herdless(['sources', server.url])).toMatchObject({ code: 0, err: '', out: 'No source is in use\n' })
+  expect(await herdless(['sources', server.url, '--json'])).toMatchObject({ code: 0, err: '', out: '' })
+
+  const sources = { pg: { concurrency: 2 }, api: { rate: { loads: 100, per: '10m' } } } as const
+  const [a, b] = [open('shop', { sources }), open('shop', { sources })]
+  let running = 0
+  let end!: (value: string) => void
+  const value = new Promise<string>((resolve) => (end = resolve))
+  const load = (): Promise<string> => (running++, value)
+  const answers = [1, 2].map((key) => a.getOrLoad(`a${key}`, load, { source: 'pg' }))
+  await until('two loads run', () => running === 2)
+  answers.push(...[1, 2, 3].map((key) => b.getOrLoad(`b${key}`, load, { source: 'pg' })))
+  answers.push(a.getOrLoad('c', () => 'v', { source: 'api' }))
+
+  type Told = { readonly waiting: { readonly permits: number }; readonly oldest: number | null }
+  const [api, pg] = await until('three loads are known to wait', async () => {
+    const { out } = await herdless(['sources', server.url, '--json'])
+    const told = out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Told]))
+    return told.length === 2 && told[1]?.waiting.permits === 3 ? told : undefined
+  })
+  expect(api).toMatchObject({ source: 'api', concurrency: null, rate: { loads: 100, per: 600_000, begun: 1 } })
+  expect(pg).toEqual({
+    source: 'pg',
+    concurrency: 2,
+    held: 2,
+    oldest: expect.any(Number) as number,
+    users: 2,
+    waiting: { users: 1, permits: 3 },
+    rate: null,
+  })
+
+  const older = /"pg" {2}2 of 2 loads running, the oldest for [1-9].* s; 2 processes, 1 wait for 3 loads/
+  await until('the oldest load is older', async () => older.test((await herdless(['sources', server.url])).out))
+  end('v')
+  await Promise.all(answers)
+  await Promise.all([a.close(), b.close()])
+  expect((await herdless(['sources', server.url])).out).not.toContain('"pg"')
 })
 
 const nobody = 'Nobody could be asked'

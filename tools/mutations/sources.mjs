@@ -270,7 +270,7 @@ export const sourceMutations = [
     file: 'src/core/source/source.ts',
     from: 'const oldest = first === undefined ? 0 : this.#clock.now() - first.at',
     to: 'const oldest = 0',
-    tests: ['test/integration/listed-sources.test.ts'],
+    tests: ['test/integration/explain.test.ts'],
   },
   {
     name: 'a load that succeeds hides the refusals of its second',
