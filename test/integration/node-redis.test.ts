@@ -4,6 +4,7 @@ import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createCache, type CacheError } from '../../src/index.ts'
 import { portOf } from '../../src/redis/clients/redis-client.ts'
+import type { RedisSubscriber, SubscriberEvents } from '../../src/redis/connection/port.ts'
 import { redisStore } from '../../src/redis/index.ts'
 import { never } from '../support/caches.ts'
 import { disconnect, nodeRedis, nodeRedisCluster, type OpenClient } from '../support/node-redis.ts'
@@ -151,19 +152,20 @@ test('the client of the user is left as it was', async () => {
   })
 })
 
+function subscribed(client: OpenClient, events: Partial<SubscriberEvents> = {}): RedisSubscriber {
+  const unheard = { opened: () => {}, lost: () => {}, failed: () => {}, message: () => {} }
+  const subscriber = portOf(client).subscriber('channel', { ...unheard, ...events })
+  onTestFinished(() => subscriber.close())
+  return subscriber
+}
+
 test('a subscriber of node-redis comes back however often it is interrupted', async () => {
   const client = ending(
     nodeRedis({ url: server.url, socket: { reconnectStrategy: (retries) => (retries > 1 ? false : 10) } }),
   )
   const opened = vi.fn<() => void>()
   const lost = vi.fn<() => void>()
-  const subscriber = portOf(client).subscriber('channel', {
-    opened,
-    lost,
-    failed: () => undefined,
-    message: () => undefined,
-  })
-  onTestFinished(() => subscriber.close())
+  const subscriber = subscribed(client, { opened, lost })
   for (let time = 1; time <= 3; time++) {
     await until('it is open', () => opened.mock.calls.length === time)
     await subscriber.subscribe()
@@ -178,12 +180,7 @@ test('a subscriber of node-redis does not go on when its server is away and it i
   const server = await startRedis()
   const client = ending(nodeRedis({ url: server.url }))
   const opened = vi.fn<() => void>()
-  const subscriber = portOf(client).subscriber('channel', {
-    opened,
-    lost: () => undefined,
-    failed: () => undefined,
-    message: () => undefined,
-  })
+  const subscriber = subscribed(client, { opened })
   await until('it is open', () => subscriber.isOpen)
   await server.kill()
   await until('it is lost', () => !subscriber.isOpen)
@@ -214,25 +211,10 @@ test('a user of node-redis with the least rights needs PING for its subscription
   expect(refused).toEqual([])
 })
 
-test('a client that is connected again has its subscription again', async () => {
-  const client = ending(nodeRedis({ url: server.url }))
-  await using cache = createCache({ store: redisStore(client), ttl: '1m', commandTimeout: '30s' })
-  const subscribed = async (): Promise<boolean> => (await server.client.pubsub('CHANNELS')).length === 1
-  await cache.getOrLoad('key', () => 1)
-  await until('it listens', subscribed)
-  await client.close()
-  await until('it listens no more', async () => !(await subscribed()))
-  await client.connect()
-  await until('it listens again', subscribed)
-  expect(await cache.getOrLoad('key', never)).toBe(1)
-})
-
 test('a subscriber of node-redis does not take a connection for alive on which nothing arrives', async () => {
   await using proxy = await startProxy(server)
   const client = ending(nodeRedis({ url: `redis://${proxy.host}:${proxy.port}` }))
-  const events = { opened: () => undefined, lost: () => undefined, failed: () => undefined, message: () => undefined }
-  const subscriber = portOf(client).subscriber('channel', events)
-  onTestFinished(() => subscriber.close())
+  const subscriber = subscribed(client)
   await until('it is open', () => subscriber.isOpen)
   await subscriber.subscribe()
   proxy.blackHole('replies')

@@ -56,17 +56,19 @@ describe('close()', () => {
   })
 })
 
-describe('stores of one client', () => {
+const libraries = [
+  ['ioredis', async () => server.connect()],
+  ['node-redis', async () => createClient({ url: server.url }).connect()],
+] as const
+
+describe.each(libraries)('stores of one client of %s', (_, connect) => {
   const channels = async (): Promise<number> => {
     return ((await server.client.pubsub('CHANNELS', 'herdless:inbox:*')) as unknown[]).length
   }
   const open = (client: object, namespace: string): Cache =>
     createCache({ store: redisStore(client as Redis), namespace, near: {} })
 
-  test.each([
-    ['ioredis', async () => server.connect()],
-    ['node-redis', async () => createClient({ url: server.url }).connect()],
-  ])('share one connection for messages, until the last of them is closed: %s', async (_, connect) => {
+  test('share one connection for messages, until the last of them is closed', async () => {
     const client = await connect()
     onTestFinished(async () => void (await client.quit()))
     const caches = Array.from({ length: 5 }, (_each, index) => open(client, `shared-${index % 2}`))
@@ -84,6 +86,19 @@ describe('stores of one client', () => {
     expect(await again.getOrLoad('key', () => 3)).toBe(1)
     await until('one is subscribed again', async () => (await channels()) === 1)
     await again.close()
+  })
+
+  test('have their subscription again when it is connected again', async () => {
+    const client = await connect()
+    await using cache = createCache({ store: redisStore(client as Redis), ...patient })
+    await cache.getOrLoad('key', () => 1)
+    await until('it listens', async () => (await channels()) === 1)
+    await ('close' in client ? client.close() : client.quit())
+    await until('it listens no more', async () => (await channels()) === 0)
+    await client.connect()
+    onTestFinished(async () => void (await client.quit()))
+    await until('it listens again', async () => (await channels()) === 1)
+    expect(await cache.getOrLoad('key', () => 2)).toBe(1)
   })
 })
 
@@ -167,20 +182,6 @@ describe('a cache that was never closed keeps no process alive', () => {
     })
     expect(stdout).toBe('value done\n')
   })
-})
-
-test('a client that is connected again has its subscription again', async () => {
-  const client = server.connect()
-  const cache = createCache({ store: redisStore(client), ...patient })
-  const subscribed = async (): Promise<boolean> => (await server.client.pubsub('CHANNELS')).length === 1
-  await cache.getOrLoad('key', () => 1)
-  await until('it listens', subscribed)
-  await client.quit()
-  await until('it listens no more', async () => !(await subscribed()))
-  await client.connect()
-  await until('it listens again', subscribed)
-  expect(await cache.getOrLoad('key', () => 2)).toBe(1)
-  await cache.close()
 })
 
 test('closing while copies are dropped sends nothing more, though Redis has forgotten its scripts', async () => {
