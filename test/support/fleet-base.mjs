@@ -40,7 +40,7 @@ export const { createCache, loadFailure } = await fromBuild('index.js')
 /** @type {typeof import('../../src/redis/index.ts')} */
 export const { redisLock, redisStore, redlock } = await fromBuild('redis/index.js')
 
-export { clientLibrary, openClient } from './fleet-clients.mjs'
+export { openClient } from './fleet-clients.mjs'
 
 const socket = connect({ host: '127.0.0.1', port: Number(port), noDelay: true })
 socket.on('close', () => process.exit())

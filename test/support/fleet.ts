@@ -399,21 +399,6 @@ export function tally(answers: readonly Answer[]): { told: string; callers: numb
   return [...counts].map(([told, callers]) => ({ told, callers }))
 }
 
-/** The most loads that ran at one moment. */
-export function mostAtOnce(loads: readonly Load[]): number {
-  const changes = loads.flatMap(({ startedAt, endedAt = Number.POSITIVE_INFINITY }) => [
-    { at: startedAt, by: 1 },
-    { at: endedAt, by: -1 },
-  ])
-  let running = 0
-  let most = 0
-  for (const { by } of changes.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
-    running += by
-    most = Math.max(most, running)
-  }
-  return most
-}
-
 /** The same promise, whose rejection may be looked at later or never. */
 function settling<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})

@@ -1,20 +1,5 @@
 import type { Redis } from 'ioredis'
 
-/** Refuses every write, as a server does that is full and may not evict. */
-export async function exhaustMemory(client: Redis): Promise<void> {
-  await limitMemory(client, 'noeviction', 1)
-}
-
-/** Leaves no more memory than is used now, so that every write evicts some key, whichever it is. */
-export async function tightenMemory(client: Redis): Promise<void> {
-  await limitMemory(client, 'allkeys-random', await usedMemory(client))
-}
-
-/** Undoes both. */
-export async function freeMemory(client: Redis): Promise<void> {
-  await limitMemory(client, 'noeviction', 0)
-}
-
 /**
  * Takes memory away bit by bit until Redis evicts what would expire first: leases before values. Then gives it back.
  * @returns how many keys it evicted: a few, or 0 if none expires
@@ -28,16 +13,16 @@ export async function evictSoonest(client: Redis): Promise<number> {
     if (!someExpire || (await evictedKeys(client)) > before) break
     await limitMemory(client, 'volatile-ttl', limit)
   }
-  await freeMemory(client)
+  await limitMemory(client, 'noeviction', 0)
   return (await evictedKeys(client)) - before
 }
 
-async function limitMemory(client: Redis, policy: string, bytes: number): Promise<void> {
+export async function limitMemory(client: Redis, policy: string, bytes: number): Promise<void> {
   await client.config('SET', 'maxmemory-policy', policy)
   await client.config('SET', 'maxmemory', String(bytes))
 }
 
-async function usedMemory(client: Redis): Promise<number> {
+export async function usedMemory(client: Redis): Promise<number> {
   return Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1])
 }
 

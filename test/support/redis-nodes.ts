@@ -19,11 +19,6 @@ export class RedisNodes {
     return this.nodes[Symbol.iterator]()
   }
 
-  /** Brings back whatever was killed or frozen. */
-  async restore(): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node.revive()))
-  }
-
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()))
   }

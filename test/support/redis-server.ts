@@ -15,7 +15,7 @@ import { until } from '../../tools/until.mjs'
 import { findOpenssl } from './certificates.ts'
 import { Clients, type ConnectOptions } from './clients.ts'
 import { saveForLoading } from './redis-loading.ts'
-import { evictSoonest, exhaustMemory, freeMemory, tightenMemory } from './redis-memory.ts'
+import { evictSoonest, limitMemory, usedMemory } from './redis-memory.ts'
 import { clockFile, clockText, optionsOf, type RedisShape } from './redis-shape.ts'
 import { CommandCounter, type CommandCounts } from './command-counts.ts'
 
@@ -146,16 +146,16 @@ export class RedisServer {
 
   /** Refuses every write, as a server does that is full and may not evict; until `freeMemory`. */
   async exhaustMemory(): Promise<void> {
-    await exhaustMemory(this.client)
+    await limitMemory(this.client, 'noeviction', 1)
   }
 
   /** Leaves it no more memory than it uses, so that writes evict keys at random; until `freeMemory`. */
   async tightenMemory(): Promise<void> {
-    await tightenMemory(this.client)
+    await limitMemory(this.client, 'allkeys-random', await usedMemory(this.client))
   }
 
   async freeMemory(): Promise<void> {
-    await freeMemory(this.client)
+    await limitMemory(this.client, 'noeviction', 0)
   }
 
   /** Makes it evict what would expire first, leases before values; resolves with how many keys, 0 if none expires. */
