@@ -24,7 +24,7 @@ storeContract({
       stores: clients.map((client, index) => locked(keyValue(client), locks[index] as (typeof locks)[0])),
       close: async () => {
         await Promise.all(locks.map((lock) => lock.close()))
-        clients.forEach((client) => client.disconnect())
+        for (const client of clients) client.disconnect()
       },
     }
   },

@@ -26,9 +26,12 @@ interface Provider {
 const least = { ms: 28_000, harms: 6 }
 const ttl = 1_000
 
-async function redis(): Promise<Backend> {
-  const server = await startRedis()
-  return { addresses: [server.address], stop: () => server.stop() }
+/** A server that is the whole backend. */
+function one(start: () => Promise<{ address: object; stop: () => Promise<void> }>): () => Promise<Backend> {
+  return async () => {
+    const server = await start()
+    return { addresses: [server.address], stop: () => server.stop() }
+  }
 }
 
 async function redlock(): Promise<Backend> {
@@ -36,28 +39,30 @@ async function redlock(): Promise<Backend> {
   return { addresses: [...nodes].map(({ address }) => address), stop: () => nodes.stop() }
 }
 
-async function postgres(): Promise<Backend> {
-  const server = await startPostgres()
-  return { addresses: [server.address], stop: () => server.stop() }
-}
+const [redis, postgres] = [one(startRedis), one(startPostgres)]
 
-async function zookeeper(): Promise<Backend> {
-  const server = await startZooKeeper()
-  return { addresses: [server.address], stop: () => server.stop() }
-}
-
-const noZooKeeper = await missing(provisionZooKeeper)
-const noPostgres = await missing(provisionPostgres)
-
-const onRedis: readonly Provider[] = [
-  { name: 'redisLock', kind: 'redis', start: redis, options: {} },
-  { name: 'redisLock, stealing', kind: 'redis', start: redis, options: { stealFromDead: true } },
-  { name: 'redlock', kind: 'redlock', start: redlock, options: {} },
-]
-
-const inPostgres: readonly Provider[] = [
-  { name: 'postgresLock', kind: 'postgres', start: postgres, options: {} },
-  { name: 'postgresLock, advisory', kind: 'postgres', start: postgres, options: { advisory: true } },
+const places: { place: string; providers: Provider[]; reason?: string | undefined }[] = [
+  {
+    place: 'on Redis',
+    providers: [
+      { name: 'redisLock', kind: 'redis', start: redis, options: {} },
+      { name: 'redisLock, stealing', kind: 'redis', start: redis, options: { stealFromDead: true } },
+      { name: 'redlock', kind: 'redlock', start: redlock, options: {} },
+    ],
+  },
+  {
+    place: 'in PostgreSQL',
+    providers: [
+      { name: 'postgresLock', kind: 'postgres', start: postgres, options: {} },
+      { name: 'postgresLock, advisory', kind: 'postgres', start: postgres, options: { advisory: true } },
+    ],
+    reason: await missing(provisionPostgres),
+  },
+  {
+    place: 'in ZooKeeper',
+    providers: [{ name: 'zookeeperLock', kind: 'zookeeper', start: one(startZooKeeper), options: {} }],
+    reason: await missing(provisionZooKeeper),
+  },
 ]
 
 /** What is done to a fleet while it works. */
@@ -125,14 +130,6 @@ async function harmed(
     await backend.stop()
   }
 }
-
-const inZooKeeper: readonly Provider[] = [{ name: 'zookeeperLock', kind: 'zookeeper', start: zookeeper, options: {} }]
-
-const places = [
-  { place: 'on Redis', providers: onRedis, reason: undefined },
-  { place: 'in PostgreSQL', providers: inPostgres, reason: noPostgres },
-  { place: 'in ZooKeeper', providers: inZooKeeper, reason: noZooKeeper },
-]
 
 describe.concurrent('there are never two, and fences grow', { timeout: 180_000 }, () => {
   for (const { place, providers, reason } of places) {
