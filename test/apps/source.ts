@@ -88,11 +88,11 @@ export class Service implements Source {
   }
 
   async hold(): Promise<() => Promise<void>> {
-    const { promise, resolve } = withResolvers()
-    this.#held = promise
+    let release!: () => void
+    this.#held = new Promise((resolve) => (release = resolve))
     return async () => {
       this.#held = undefined
-      resolve()
+      release()
     }
   }
 
@@ -104,11 +104,4 @@ export class Service implements Source {
     this.#server.closeAllConnections()
     this.#server.close()
   }
-}
-
-/** `Promise.withResolvers`, which Node.js 20 does not have. */
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve!: () => void
-  const promise = new Promise<void>((done) => (resolve = done))
-  return { promise, resolve }
 }

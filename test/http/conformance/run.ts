@@ -56,17 +56,13 @@ export interface RunOptions {
 }
 
 /** What http-cache-tests says of an Express app with this middleware, in front of a proxy to the suite's origin. */
-export async function conformanceOf(middleware: RequestHandler, options: RunOptions = {}): Promise<Results> {
-  await using origin = await startOrigin(options.heard)
-  await using app = await listening(forwardingApp(middleware, origin), options.server)
-  return await resultsOf(app.url, options)
-}
-
-/** What the suite's client says of whatever answers at this address and has the suite's origin behind it. */
-export async function resultsOf(
-  url: string,
-  { only, isTimed = true, heard = () => {} }: RunOptions = {},
+export async function conformanceOf(
+  middleware: RequestHandler,
+  { only, isTimed = true, heard = () => {}, server }: RunOptions = {},
 ): Promise<Results> {
+  await using origin = await startOrigin(heard)
+  await using app = await listening(forwardingApp(middleware, origin), server)
+  const { url } = app
   const workerData: Order = only === undefined ? { url, isTimed } : { url, only }
   const thread = new Worker(new URL('client.mjs', import.meta.url), { workerData, stdout: true })
   const lines = createInterface({ input: thread.stdout }).on('line', heard)
