@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { Agent, type RequestListener } from 'node:http'
 import fc from 'fast-check'
 import CachePolicy from 'http-cache-semantics'
 import { expect, test } from 'vitest'
 import { cachedServer } from '../../src/express/index.ts'
-import { createCache } from '../../src/index.ts'
+import { memoryStore } from '../../src/index.ts'
+import { siteOn } from './support/site.ts'
 
 interface Asked {
   readonly headers: Record<string, string>
@@ -101,46 +100,24 @@ const question: fc.Arbitrary<Asked> = fc.record({
   }),
 })
 
-/** What a client was told, and which run of the handler said it. */
-interface Told {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly run: number
-}
-
 test.for([false, true])(
   'nobody is given an answer that RFC 9111 forbids, with request directives honored: %s',
   { timeout: 400_000 },
   async (honored) => {
     let script: readonly Said[] = []
     let runs: Asked[] = []
-    const cache = createCache({ near: {} })
     const options = { ttl: 0, honorRequestDirectives: honored, undeclared: 'ignore' } as const
-    const server = cachedServer(
-      (request: IncomingMessage, response) => {
-        const { status, headers } = script[runs.length] ?? { status: 200, headers: {} }
-        runs.push({ method: request.method as 'GET', headers: request.headers as Record<string, string> })
-        response.writeHead(status, { ...headers, 'x-run': String(runs.length - 1) })
-        response.end(status === 204 ? undefined : `body of ${runs.length - 1}`)
-      },
-      cache,
-      options,
-    )
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const ask = async (path: string, { method, headers }: Asked): Promise<Told> => {
-      const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent }).end()
-      const [response] = (await once(request, 'response')) as [IncomingMessage]
-      await once(response.resume(), 'end')
-      return {
-        status: response.statusCode ?? 0,
-        headers: response.headers,
-        run: Number(response.headers['x-run'] ?? -1),
-      }
+    const listener: RequestListener = (request, response) => {
+      const { status, headers } = script[runs.length] ?? { status: 200, headers: {} }
+      runs.push({ method: request.method as 'GET', headers: request.headers as Record<string, string> })
+      response.writeHead(status, { ...headers, 'x-run': String(runs.length - 1) })
+      response.end(status === 204 ? undefined : `body of ${runs.length - 1}`)
     }
-    let site = 0
+    await using site = await siteOn(async (cache) => cachedServer(listener, cache, options), {
+      cache: { store: memoryStore(), near: {} },
+    })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    let address = 0
     const shared: string[] = []
     try {
       await fc.assert(
@@ -150,25 +127,27 @@ test.for([false, true])(
           async (answers, questions) => {
             script = answers
             runs = []
-            const path = `/${site++}`
+            const path = `/${address++}`
             const firstAsked = new Map<number, Asked>()
             for (const asked of questions) {
               const before = runs.length
-              const told = await ask(path, asked)
-              if (told.run === before) {
-                firstAsked.set(told.run, asked)
+              const told = await site.ask(path, { ...asked, agent })
+              const run = Number(told.headers['x-run'] ?? -1)
+              if (run === before) {
+                firstAsked.set(run, asked)
                 continue
               }
               // Told by the cache alone: that there is nothing, or that a part cannot be had.
-              if (told.run === -1 && (told.status === 416 || told.status === 504)) continue
+              if (run === -1 && (told.status === 416 || told.status === 504)) continue
               // A refresh behind a stale answer is nobody's own: it is asked for as its handler was.
-              const by = firstAsked.get(told.run) ?? runs[told.run]
-              const said = answers[told.run]
-              if (by === undefined || said === undefined) throw new Error(`Nobody has asked for run ${told.run}`)
+              const by = firstAsked.get(run) ?? runs[run]
+              const said = answers[run]
+              if (by === undefined || said === undefined) throw new Error(`Nobody has asked for run ${run}`)
               shared.push(said.headers['vary'] === undefined ? 'plain' : 'varies')
-              const about = { isValidated: runs.length > before, honored, status: String(told.headers['cache-status']) }
+              const about = { isValidated: runs.length > before, honored, status: told.cache }
               const why = forbids(by, said, asked, about)
-              if (why !== '') throw new Error(`${why}: ${JSON.stringify({ by, said, asked, told })}`)
+              const { status, headers } = told
+              if (why !== '') throw new Error(`${why}: ${JSON.stringify({ by, said, asked, status, headers })}`)
             }
           },
         ),
@@ -176,9 +155,6 @@ test.for([false, true])(
       )
     } finally {
       agent.destroy()
-      server.closeAllConnections()
-      server.close()
-      await cache.close()
     }
     // It has been about something.
     expect(shared.filter((each) => each === 'plain').length).toBeGreaterThan(20)
