@@ -1,22 +1,16 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { pipeline, Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import express, { type RequestHandler } from 'express'
-import { afterEach, describe, expect, test } from 'vitest'
+import type { RequestHandler } from 'express'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
-import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
-import { createCache, type Cache } from '../../src/index.ts'
-import { framed } from './support/frames.ts'
-
-const closing: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close()
-})
+import type { CacheResponsesOptions } from '../../src/express/index.ts'
+import { memoryStore, type Cache } from '../../src/index.ts'
+import { siteOf } from './support/site.ts'
 
 /** An answer that arrives: what has come of its body so far, and how it ended. */
 interface Arriving {
@@ -27,21 +21,12 @@ interface Arriving {
 
 /** An app of one handler behind the cache. */
 async function serving(handler: RequestHandler, options: CacheResponsesOptions = {}) {
-  const cache: Cache = createCache({ ttl: '1m' })
-  const app = express()
-  if (framed === null) app.use(cacheResponses(cache, options))
-  app.use(handler)
-  const server: Server = (await framed?.(app, cache, options)) ?? createServer(app)
-  server.listen(0)
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  closing.push(async () => {
-    server.closeAllConnections()
-    server.close()
-    await cache.close({ timeout: 0 })
-  })
+  const site = await siteOf(handler, { options, cache: { store: memoryStore() } })
+  onTestFinished(() => site[Symbol.asyncDispose]())
+  const [port] = site.ports
+  const [cache] = site.caches as [Cache]
   const ask = async (headers: Record<string, string> = {}): Promise<Arriving> => {
-    const request = httpRequest({ port, path: '/', headers, agent: false }).end()
+    const request = httpRequest({ host: '127.0.0.1', port, headers, agent: false }).end()
     const [response] = (await once(request, 'response')) as [IncomingMessage]
     const arriving: Arriving = { response, body: '', ended: 'not' }
     response.setEncoding('utf8')
@@ -50,7 +35,7 @@ async function serving(handler: RequestHandler, options: CacheResponsesOptions =
     response.on('error', () => undefined)
     return arriving
   }
-  return { cache, ask, key: `response http://localhost:${port}/` }
+  return { cache, ask, key: `response http://127.0.0.1:${port}/` }
 }
 
 /** A handler that writes what it is told to, when it is told to. */
@@ -224,19 +209,6 @@ describe('whoever waits in the process of the handler', () => {
     responses[0]?.end(' all')
     await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
     expect(all.map(({ body }) => body)).toEqual(['for all', 'for all'])
-  })
-
-  test('has an answer of its own at once, where the first one turns out to be for its client alone', async () => {
-    const { handler, responses, begun } = typewriter()
-    const { ask } = await serving(handler)
-    const asked = [ask(), ask(), ask()]
-    await begun(1)
-    responses[0]?.set('Cache-Control', 'private').write('mine')
-    await begun(3)
-    for (const [index, response] of responses.entries()) response.end(` ${index}`)
-    const all = await Promise.all(asked)
-    await until('all is there', () => all.every(({ ended }) => ended === 'whole'))
-    expect(all.map(({ body }) => body).sort()).toEqual([' 1', ' 2', 'mine 0'])
   })
 })
 
