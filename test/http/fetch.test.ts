@@ -9,6 +9,7 @@ import {
 } from '../../src/fetch/index.ts'
 import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { fetchServer } from './support/fetch-server.ts'
+import { Gate } from './support/site.ts'
 
 type Options = CacheResponsesOptions<Request, FetchAsker>
 type Routes = Record<string, (request: Request, run: number) => Response | Promise<Response>>
@@ -205,18 +206,6 @@ describe('what a handler reads of a request', () => {
     expect((await ask(handler, { path: '/?a=2&utm=3' })).cache).toContain('hit')
   })
 
-  test('may be the request that it is given, or one of a closure', async () => {
-    const { ask } = opened()
-    for (const language of ['de', 'en', 'de'])
-      expect(
-        (
-          await ask(({ headers }) => text(headers.get('accept-language') ?? ''), {
-            headers: { 'accept-language': language },
-          })
-        ).text,
-      ).toBe(language)
-  })
-
   test('of what earlier code has put together for it is an input, too', async () => {
     const { ask } = opened()
     for (const name of ['Ada', 'Bob']) {
@@ -360,16 +349,15 @@ describe('an answer of another library', () => {
     let missed = 0
     let runs = 0
     cache.on('miss', () => void missed++)
-    let open!: () => void
-    const opening = new Promise<void>((resolve) => (open = resolve))
+    const gate = new Gate()
     const handler: Handler = async () => {
       runs++
-      await opening
+      await gate.opened
       return foreign('page')
     }
     const all = Array.from({ length: 5 }, () => ask(handler))
     await until('all have missed', () => missed === 5)
-    open()
+    gate.open()
     for (const answer of await Promise.all(all)) expect([answer.status, answer.text]).toEqual([200, 'page'])
     expect((await ask(handler)).cache).toContain('hit')
     expect(runs).toBe(1)
@@ -437,10 +425,9 @@ test('a client that does not read, and follows the answer of another, is cut off
   const cached = cacheResponses(createCache({ ttl: '1m' }))
   const mebibyte = 1_048_576
   let pulled = 0
-  let open!: () => void
-  const opened = new Promise<void>((resolve) => (open = resolve))
+  const gate = new Gate()
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
-    await opened
+    await gate.opened
     if (++pulled > 40) controller.close()
     else controller.enqueue(new Uint8Array(mebibyte))
   }
@@ -448,7 +435,7 @@ test('a client that does not read, and follows the answer of another, is cut off
   const first = await cached(new Request('http://site/'), handler)
   const second = await cached(new Request('http://site/'), handler)
   expect(second.headers.get('cache-status')).toContain('collapsed')
-  open()
+  gate.open()
   expect((await first.arrayBuffer()).byteLength).toBe(40 * mebibyte)
   await expect(second.arrayBuffer()).rejects.toThrow('incomplete')
 })
