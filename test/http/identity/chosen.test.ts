@@ -44,6 +44,13 @@ function twoHandlers(mount: Mount): MakeApp {
   }
 }
 
+/** Two routers or apps, of which the first lets only `ada` pass: each with the name that its page is for. */
+function two<Place extends express.Router>(make: () => Place): readonly (readonly [place: Place, name?: string])[] {
+  const [guarded, open] = [make(), make()]
+  guarded.use(guard('router'))
+  return [[guarded, 'ada'], [open]]
+}
+
 const routers: Record<string, Mount> = {
   'leaves the router, with a cache on its route': (app, { cached, page }) => {
     const router = express.Router()
@@ -59,78 +66,36 @@ const routers: Record<string, Mount> = {
   },
   'leaves the router for another one, with the same cache in both': (app, { cached, page }) => {
     const one = cached()
-    for (const name of ['ada', undefined]) {
-      const router = express.Router()
-      if (name !== undefined) router.use(guard('router'))
-      router.use(one)
-      router.get('/', page(name))
-      app.use('/who', router)
-    }
+    for (const [router, name] of two(express.Router)) app.use('/who', router.use(one).get('/', page(name)))
   },
   'leaves the router for one with the same cache at a pattern': (app, { cached, page }) => {
     const one = cached()
-    for (const name of ['ada', undefined]) {
-      const router = express.Router({ mergeParams: true })
-      if (name !== undefined) router.use(guard('router'))
-      router.use(one)
-      router.get('/', page(name))
-      app.use('/:any', router)
-    }
+    const routers = two(() => express.Router({ mergeParams: true }))
+    for (const [router, name] of routers) app.use('/:any', router.use(one).get('/', page(name)))
   },
   'leaves the app for another one, with a cache on its route': (app, { cached, page }) => {
-    for (const name of ['ada', undefined]) {
-      const inner = express()
-      if (name !== undefined) inner.use(guard('router'))
-      inner.get('/who', cached(), page(name))
-      app.use(inner)
-    }
+    for (const [inner, name] of two(express)) app.use(inner.get('/who', cached(), page(name)))
   },
   'leaves the app for another one, with a cache in it': (app, { cached, page }) => {
-    for (const name of ['ada', undefined]) {
-      const inner = express()
-      if (name !== undefined) inner.use(guard('router'))
-      inner.use(cached())
-      inner.get('/', page(name))
-      app.use('/who', inner)
-    }
+    for (const [inner, name] of two(express)) app.use('/who', inner.use(cached()).get('/', page(name)))
   },
   'leaves the app for another one, with the same cache in both': (app, { cached, page }) => {
     const one = cached()
-    for (const name of ['ada', undefined]) {
-      const inner = express()
-      if (name !== undefined) inner.use(guard('router'))
-      inner.use(one)
-      inner.get('/', page(name))
-      app.use(name === undefined ? '/:any' : ['/who', '/other'], inner)
+    for (const [inner, name] of two(express)) {
+      app.use(name === undefined ? '/:any' : ['/who', '/other'], inner.use(one).get('/', page(name)))
     }
   },
   'leaves the app for another one at the same pattern': (app, { cached, page }) => {
-    for (const name of ['ada', undefined]) {
-      const inner = express()
-      if (name !== undefined) inner.use(guard('router'))
-      inner.get('/', cached(), page(name))
-      app.use('/:any', inner)
-    }
+    for (const [inner, name] of two(express)) app.use('/:any', inner.get('/', cached(), page(name)))
   },
   'leaves the router for another one in an app at a pattern': (app, { cached, page }) => {
     const [one, inner] = [cached(), express()]
-    for (const name of ['ada', undefined]) {
-      const router = express.Router()
-      if (name !== undefined) router.use(guard('router'))
-      router.use(one)
-      router.get('/', page(name))
-      inner.use(router)
-    }
+    for (const [router, name] of two(express.Router)) inner.use(router.use(one).get('/', page(name)))
     app.use('/:any', inner)
   },
   'leaves the app in an app for another one': (app, { cached, page }) => {
     const outer = express()
-    for (const name of ['ada', undefined]) {
-      const inner = express()
-      if (name !== undefined) inner.use(guard('router'))
-      inner.get('/', cached(), page(name))
-      outer.use('/who', inner)
-    }
+    for (const [inner, name] of two(express)) outer.use('/who', inner.get('/', cached(), page(name)))
     app.use(outer)
   },
   'leaves the route for one with a parameter': (app, { cached, page }) => {
