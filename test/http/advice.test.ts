@@ -1,9 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
-import { siteOf, siteWith } from './support/site.ts'
+import { fileOf, siteOf, siteWith } from './support/site.ts'
 
 let told: string[] = []
 
@@ -45,18 +42,12 @@ describe('requests with cookies', () => {
 
 describe('a file of sendFile', () => {
   async function sent(ttl: CacheResponsesOptions['ttl'], options?: object): Promise<{ cache: string }> {
-    const folder = await mkdtemp(join(tmpdir(), 'herdless-file-'))
-    try {
-      const file = join(folder, 'page.html')
-      await writeFile(file, '<p>page')
-      await using site = await siteWith((app, cache) => {
-        app.get('/', cacheResponses(cache, { ttl }), (_req, res) => res.sendFile(file, options as object))
-      })
-      await site.get('/')
-      return await site.get('/')
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const file = await fileOf('<p>page')
+    await using site = await siteWith((app, cache) => {
+      app.get('/', cacheResponses(cache, { ttl }), (_req, res) => res.sendFile(file, options as object))
+    })
+    await site.get('/')
+    return await site.get('/')
   }
 
   test('that was not told how long it holds is revalidated, and warned of in development', async () => {

@@ -1,13 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import { describe, expect, test } from 'vitest'
 import type { Answer } from './attacks/raw.ts'
 import { cacheResponses } from '../../src/express/index.ts'
-import { siteOf, siteWith, type Site } from './support/site.ts'
+import { fileOf, siteOf, siteWith, type Site } from './support/site.ts'
 
 const every = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
 
@@ -136,12 +135,11 @@ describe('served again as it was said first', () => {
   })
 
   test('sendFile', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'herdless-file-'))
-    await writeFile(join(folder, 'file.bin'), Buffer.concat(Array.from({ length: 500 }, () => every)))
-    await using site = await siteOf((_req, res) => res.sendFile('file.bin', { root: folder, maxAge: 60_000 }))
+    const file = await fileOf(Buffer.concat(Array.from({ length: 500 }, () => every)), 'file.bin')
+    await using site = await siteOf((_req, res) => res.sendFile('file.bin', { root: dirname(file), maxAge: 60_000 }))
     const first = await ask(site)
     await site.filled(1)
-    await rm(folder, { recursive: true })
+    await rm(file)
     const again = await ask(site)
     expect(again.body).toHaveLength(128_000)
     expect(again.body.equals(first.body)).toBe(true)

@@ -4,7 +4,7 @@ import cors from '@fastify/cors'
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/fastify/index.ts'
-import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
+import { behavesAsAnApp, failed, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
 /** What is answered at a path. */
@@ -46,10 +46,6 @@ function routesOf(story: Story): Routes {
     '/stream-stale': (_request, reply, run) => reply.header('Cache-Control', stale).send(stream(run)),
     '/own': async (_request, _reply, run) => `run ${run}`,
   }
-}
-
-function failed(run: number): never {
-  throw new Error(`no ${run}`)
 }
 
 const makeApp: MakeApp = async (cache, story, options) => {

@@ -7,7 +7,7 @@ import {
   type FetchAsker,
   type GivenObjects,
 } from '../../src/fetch/index.ts'
-import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
+import { behavesAsAnApp, failed, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { fetchServer } from './support/fetch-server.ts'
 import { Gate } from './support/site.ts'
 
@@ -54,10 +54,6 @@ function routesOf(story: Story): Routes {
     '/stream-stale': (_, run) => streamed(['run', ` ${run}`], aged(stale)),
     '/own': (_, run) => text(`run ${run}`),
   }
-}
-
-function failed(run: number): never {
-  throw new Error(`no ${run}`)
 }
 
 /** An app in the manner of handlers that are functions: what stands before the cache calls what stands behind it. */

@@ -8,7 +8,7 @@ import { stream } from 'hono/streaming'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cacheResponses } from '../../src/hono/index.ts'
-import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
+import { behavesAsAnApp, failed, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
 /** What is answered at a path. */
@@ -75,10 +75,6 @@ function routesOf(story: Story): Routes {
     '/stream-stale': (c, run) => (c.header('Cache-Control', stale), streamed(c, run)),
     '/own': (c, run) => c.text(`run ${run}`),
   }
-}
-
-function failed(run: number): never {
-  throw new Error(`no ${run}`)
 }
 
 const makeApp: MakeApp = async (cache, story, options) => {

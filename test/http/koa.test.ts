@@ -5,7 +5,7 @@ import compress from 'koa-compress'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cacheResponses } from '../../src/koa/index.ts'
-import { behavesAsAnApp, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
+import { behavesAsAnApp, failed, longText, slow, stale, type MakeApp, type Story } from './support/app-contract.ts'
 import { siteOn } from './support/site.ts'
 
 /** What is answered at a path. */
@@ -47,10 +47,6 @@ function routesOf(story: Story): Routes {
     '/stream-stale': (ctx, run) => (ctx.set('Cache-Control', stale), (ctx.body = stream(run))),
     '/own': (ctx, run) => (ctx.body = `run ${run}`),
   }
-}
-
-function failed(run: number): never {
-  throw new Error(`no ${run}`)
 }
 
 function named(name: string, value: string | undefined): string[] {

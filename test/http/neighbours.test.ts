@@ -1,6 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import compression from 'compression'
 import cors from 'cors'
@@ -12,7 +11,7 @@ import serveStatic from 'serve-static'
 import { describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
 import { until } from '../../tools/until.mjs'
-import { Gate, siteWith, type Reply } from './support/site.ts'
+import { fileOf, Gate, siteWith, type Reply } from './support/site.ts'
 
 const long = 'a line of text that can be made smaller\n'.repeat(100)
 
@@ -131,26 +130,20 @@ describe('with Express', () => {
   })
 
   test('files of serve-static are stored with what is said of them', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'herdless-static-'))
-    const file = join(folder, 'page.txt')
-    await writeFile(file, long)
-    try {
-      await using site = await siteWith(
-        (app, cache) => void app.use(cacheResponses(cache), serveStatic(folder, { maxAge: '1m' })),
-      )
-      const first = await site.get('/page.txt')
-      await rm(file)
-      const { status, headers, text, cache } = await site.get('/page.txt')
-      expect([status, text]).toEqual([200, long])
-      for (const name of ['etag', 'last-modified', 'content-type', 'cache-control', 'accept-ranges', 'content-length'])
-        expect(headers[name]).toBe(first.headers[name])
-      expect(cache).toContain('hit')
-      expect((await site.get('/page.txt', { range: 'bytes=2-5' })).text).toBe('line')
-      expect((await site.get('/page.txt', { 'if-none-match': String(headers.etag) })).status).toBe(304)
-      expect((await site.get('/none.txt')).status).toBe(404)
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const file = await fileOf(long, 'page.txt')
+    await using site = await siteWith(
+      (app, cache) => void app.use(cacheResponses(cache), serveStatic(dirname(file), { maxAge: '1m' })),
+    )
+    const first = await site.get('/page.txt')
+    await rm(file)
+    const { status, headers, text, cache } = await site.get('/page.txt')
+    expect([status, text]).toEqual([200, long])
+    for (const name of ['etag', 'last-modified', 'content-type', 'cache-control', 'accept-ranges', 'content-length'])
+      expect(headers[name]).toBe(first.headers[name])
+    expect(cache).toContain('hit')
+    expect((await site.get('/page.txt', { range: 'bytes=2-5' })).text).toBe('line')
+    expect((await site.get('/page.txt', { 'if-none-match': String(headers.etag) })).status).toBe(304)
+    expect((await site.get('/none.txt')).status).toBe(404)
   })
 
   test('all in their usual order', async () => {

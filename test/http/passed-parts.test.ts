@@ -1,27 +1,14 @@
 import { createReadStream } from 'node:fs'
 import { Agent, type ServerResponse } from 'node:http'
-import { writeFile, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import compression from 'compression'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { cacheResponses } from '../../src/express/index.ts'
 import { until } from '../../tools/until.mjs'
-import { siteOf, siteWith } from './support/site.ts'
+import { fileOf, siteOf, siteWith } from './support/site.ts'
 
 const digits = '0123456789'
 const changed = 'Tue, 01 Sep 2026 00:00:00 GMT'
-
-let folder: string
-let file: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'herdless-parts-'))
-  file = join(folder, 'digits.txt')
-  await writeFile(file, digits)
-})
-afterAll(async () => await rm(folder, { recursive: true }))
 
 // The first request has the handler fill, and the second goes past: nobody waits at an address whose answers are not stored.
 describe.each([1, 2])('request %i for what is not stored', (count) => {
@@ -64,6 +51,7 @@ describe.each([1, 2])('request %i for what is not stored', (count) => {
     ['bytes=-3', '789', 'bytes 7-9/10'],
     ['bytes=0-0', '0', 'bytes 0-0/10'],
   ])('a client that wants %s of a file', async ([range, text, part]) => {
+    const file = await fileOf(digits)
     await using site = await siteOf((_req, res) => res.sendFile(file, { headers: privately, cacheControl: false }))
     for (let before = 1; before < count; before++) await site.get()
     const { status, headers, text: sent } = await site.get('/', { range })
@@ -79,6 +67,7 @@ describe.each([1, 2])('request %i for what is not stored', (count) => {
     ['bytes=10-', 416],
     ['lines=1-2', 200],
   ])('a client that wants %s of a file, which it has not', async ([range, status]) => {
+    const file = await fileOf(digits)
     await using site = await siteOf((_req, res) => res.sendFile(file, { headers: privately, cacheControl: false }))
     for (let before = 1; before < count; before++) await site.get()
     expect((await site.get('/', { range })).status).toBe(status)
@@ -86,6 +75,7 @@ describe.each([1, 2])('request %i for what is not stored', (count) => {
   })
 
   test('a client that wants a part of what is too large', async () => {
+    const file = await fileOf(digits)
     await using site = await siteOf((_req, res) => res.sendFile(file), { options: { maxBody: 5, ttl: '1m' } })
     for (let before = 1; before < count; before++) await site.get()
     const reply = await site.get('/', { range: 'bytes=1-3' })
@@ -95,6 +85,7 @@ describe.each([1, 2])('request %i for what is not stored', (count) => {
 
 describe('a part of what is not stored', () => {
   test('is cut out of whatever the handler writes', async () => {
+    const file = await fileOf(digits)
     await using site = await siteOf((_req, res) => {
       res.set({ 'Cache-Control': 'private', 'Accept-Ranges': 'bytes', 'Content-Length': '10' })
       createReadStream(file, { highWaterMark: 2 }).pipe(res)

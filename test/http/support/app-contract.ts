@@ -387,6 +387,11 @@ function dateOf({ headers }: Reply): number {
   return Date.parse(headers.date ?? '')
 }
 
+/** What `/error` does, and others at times. */
+export function failed(run: number): never {
+  throw new Error(`no ${run}`)
+}
+
 /** The pieces of `/slow`. */
 export async function* slow({ gate }: Story, run: number): AsyncGenerator<string> {
   yield 'run'

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import { Redis } from 'ioredis'
-import { inject } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { until } from '../../../tools/until.mjs'
 import { cacheResponses, type CacheResponsesOptions } from '../../../src/express/index.ts'
 import { createCache, type Cache, type CacheEvents, type CacheOptions } from '../../../src/index.ts'
@@ -159,6 +162,15 @@ export function counted(answer: (run: number, req: Request, res: Response) => un
 } {
   const all = { runs: 0, handler: (req: Request, res: Response) => void answer(++all.runs, req, res) }
   return all
+}
+
+/** The path of a file that lasts as long as its test. */
+export async function fileOf(content: string | Buffer, name = 'page.html'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'herdless-file-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, name)
+  await writeFile(file, content)
+  return file
 }
 
 /** What somebody waits for until somebody else opens it. */
