@@ -1,5 +1,7 @@
+import type { Express } from 'express'
 import { createInstance, type i18n } from 'i18next'
 import { handle, koaPlugin, LanguageDetector, plugin } from 'i18next-http-middleware'
+import type Koa from 'koa'
 import { inExpress, inFastify, inKoa } from '../support/identity-frames.ts'
 import { tellsApart, textFor } from '../support/identity.ts'
 import { withCookies } from '../support/signed-in.ts'
@@ -22,6 +24,9 @@ interface Translating {
   readonly language: string
 }
 
+const onExpress = (app: Express): void => void app.use(handle(i18next))
+const onKoa = (app: Koa): void => void app.use(koaPlugin(i18next))
+
 const byField = {
   ada: { headers: { 'accept-language': 'de' } },
   bob: { headers: { 'accept-language': 'fr' } },
@@ -37,14 +42,8 @@ const byCookie = {
 tellsApart('a translation of i18next, by Accept-Language', {
   visitors: byField,
   apps: {
-    ...inExpress(
-      (app) => void app.use(handle(i18next)),
-      (req) => req.t('name'),
-    ),
-    ...inKoa(
-      (app) => void app.use(koaPlugin(i18next)),
-      (ctx) => (ctx as unknown as Translating).t('name'),
-    ),
+    ...inExpress(onExpress, (req) => req.t('name')),
+    ...inKoa(onKoa, (ctx) => (ctx as unknown as Translating).t('name')),
     ...inFastify(
       async (app) => await app.register(plugin, { i18next }),
       (request) => request.t('name'),
@@ -55,24 +54,15 @@ tellsApart('a translation of i18next, by Accept-Language', {
 tellsApart('a translation of i18next, by a cookie', {
   visitors: byCookie,
   options: withCookies,
-  apps: inExpress(
-    (app) => void app.use(handle(i18next)),
-    (req) => req.t('name'),
-  ),
+  apps: inExpress(onExpress, (req) => req.t('name')),
 })
 
 tellsApart('the language that i18next has detected', {
   visitors: byField,
   ofUsers: {},
   apps: {
-    ...inExpress(
-      (app) => void app.use(handle(i18next)),
-      (req) => names[req.language as keyof typeof names],
-    ),
-    ...inKoa(
-      (app) => void app.use(koaPlugin(i18next)),
-      (ctx) => names[(ctx as unknown as Translating).language as keyof typeof names],
-    ),
+    ...inExpress(onExpress, (req) => names[req.language as keyof typeof names]),
+    ...inKoa(onKoa, (ctx) => names[(ctx as unknown as Translating).language as keyof typeof names]),
     ...inFastify(
       (app) => void app.addHook('onRequest', handle(i18next) as never),
       (request) => names[request.language as keyof typeof names],
@@ -82,8 +72,5 @@ tellsApart('the language that i18next has detected', {
 
 tellsApart('the function that i18next hands to views', {
   visitors: byField,
-  apps: inExpress(
-    (app) => void app.use(handle(i18next)),
-    (_req, res) => (res.locals as Translating).t('name'),
-  ),
+  apps: inExpress(onExpress, (_req, res) => (res.locals as Translating).t('name')),
 })

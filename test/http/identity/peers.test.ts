@@ -6,6 +6,7 @@ import { findOpenssl } from '../../support/certificates.ts'
 import { clientCertificates } from '../support/client-certificates.ts'
 import { inExpress, inFastify, inHono, inKoa, type ServerOf } from '../support/identity-frames.ts'
 import { tellsApart, type Visitors } from '../support/identity.ts'
+import { nothing } from './given-apps.ts'
 
 describe.skipIf(findOpenssl() === undefined)('mutual TLS (without openssl there are no certificates)', async () => {
   if (findOpenssl() === undefined) return
@@ -30,28 +31,16 @@ describe.skipIf(findOpenssl() === undefined)('mutual TLS (without openssl there 
     visitors,
     ofUsers: {},
     apps: {
-      ...inExpress(() => undefined, peer, serverOf),
-      ...inKoa(
-        () => undefined,
-        (ctx) => peer(ctx.req),
-        serverOf,
-      ),
-      ...inFastify(() => undefined, peer, { serverFactory: serverOf }),
-      ...inHono(
-        () => undefined,
-        (c) => peer(c.env.incoming),
-        { serverOf },
-      ),
+      ...inExpress(nothing, peer, serverOf),
+      ...inKoa(nothing, (ctx) => peer(ctx.req), serverOf),
+      ...inFastify(nothing, peer, { serverFactory: serverOf }),
+      ...inHono(nothing, (c) => peer(c.env.incoming), { serverOf }),
     },
   })
 
   tellsApart('socket.authorized', {
     visitors: { ada: visitors['ada'] ?? {}, nobody: visitors['nobody'] ?? {} },
-    apps: inExpress(
-      () => undefined,
-      (req) => (isTrusted(req) ? 'ada' : undefined),
-      serverOf,
-    ),
+    apps: inExpress(nothing, (req) => (isTrusted(req) ? 'ada' : undefined), serverOf),
   })
 
   tellsApart('req.user, from the certificate of a client', {
