@@ -14,7 +14,7 @@ import { cacheResponses as ofFastify } from '../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../src/hono/index.ts'
 import { cacheResponses as ofKoa } from '../../src/koa/index.ts'
 import type { Cache } from '../../src/index.ts'
-import { clientCertificates } from './support/client-certificates.ts'
+import { certificatesOf } from '../support/certificates.ts'
 import { Gate, siteOn, type Site } from './support/site.ts'
 
 /** What a handler is asked, in whatever frame. */
@@ -549,7 +549,7 @@ describe('a handler of node:http2', () => {
   })
 
   test('answers HTTP/1 on the same port otherwise, and neither is given what is for the other', async () => {
-    const { ca, of } = await clientCertificates([])
+    const { ca, of } = await certificatesOf('site')
     const urls: string[] = []
     await using site = await siteBy(async (cache) => {
       const middleware = ofExpress(cache, { ttl: '1m' })

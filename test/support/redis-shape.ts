@@ -1,6 +1,6 @@
 import { provisionFaketime } from '../../tools/servers/provision-faketime.mjs'
 import type { ServerOptions } from '../../tools/servers/start-redis.mjs'
-import { makeCertificates } from './certificates.ts'
+import { certificatesOf } from './certificates.ts'
 
 /** What a server of a test may be like. */
 export interface RedisShape extends Omit<ServerOptions, 'access' | 'files' | 'env'> {
@@ -34,10 +34,10 @@ export async function optionsOf({ password, tls, clock, ...options }: RedisShape
 }
 
 async function securityOf(): Promise<Required<Pick<ServerOptions, 'args' | 'files' | 'access'>>> {
-  const { authority, certificate, key } = await makeCertificates()
-  const files = { 'ca.pem': authority, 'server.pem': certificate, 'server.key': key }
+  const { ca, of } = await certificatesOf('localhost')
+  const files = { 'ca.pem': ca, 'server.pem': of.localhost.cert, 'server.key': of.localhost.key }
   const named = ['--tls-ca-cert-file', 'ca.pem', '--tls-cert-file', 'server.pem', '--tls-key-file', 'server.key']
-  return { args: [...named, '--tls-auth-clients', 'no'], files, access: { tls: { ca: authority } } }
+  return { args: [...named, '--tls-auth-clients', 'no'], files, access: { tls: { ca } } }
 }
 
 async function clockOf(): Promise<Required<Pick<ServerOptions, 'files' | 'env'>>> {

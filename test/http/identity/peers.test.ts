@@ -2,15 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import { Agent, createServer } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { describe } from 'vitest'
-import { findOpenssl } from '../../support/certificates.ts'
-import { clientCertificates } from '../support/client-certificates.ts'
+import { certificatesOf, findOpenssl } from '../../support/certificates.ts'
 import { inExpress, inFastify, inHono, inKoa, type ServerOf } from '../support/identity-frames.ts'
 import { tellsApart, type Visitors } from '../support/identity.ts'
 import { nothing } from './given-apps.ts'
 
 describe.skipIf(findOpenssl() === undefined)('mutual TLS (without openssl there are no certificates)', async () => {
   if (findOpenssl() === undefined) return
-  const { ca, of } = await clientCertificates(['ada', 'bob'])
+  const { ca, of } = await certificatesOf('site', 'ada', 'bob')
   // Node.js says of each resumed session that it is authorized.
   const shows = (shown: object) => ({ agent: new Agent({ ca, servername: 'site', maxCachedSessions: 0, ...shown }) })
   const visitors: Visitors = { ada: shows(of.ada), bob: shows(of.bob), nobody: shows({}) }
