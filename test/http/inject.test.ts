@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { fastify, type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
@@ -7,15 +6,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../tools/until.mjs'
 import { cacheResponses as ofFastify } from '../../src/fastify/index.ts'
 import { cacheResponses as ofHono } from '../../src/hono/index.ts'
-import { createCache, memoryStore, type Cache } from '../../src/index.ts'
-
-function cacheOfOne(): Cache {
-  return createCache({ namespace: randomUUID(), store: memoryStore(), ttl: '1m' })
-}
+import { createCache } from '../../src/index.ts'
 
 /** An app that does not listen, whose pages count their runs. */
 async function opened(): Promise<FastifyInstance> {
-  const cache = cacheOfOne()
+  const cache = createCache({ ttl: '1m' })
   onTestFinished(() => cache.close())
   const app = fastify()
   let runs = 0
@@ -87,7 +82,7 @@ describe('Hono, without a server', () => {
         await next()
         c.header('X-Outer', String(c.res.status))
       })
-      .use(ofHono(cacheOfOne()))
+      .use(ofHono(createCache({ ttl: '1m' })))
       .use(async (c, next) => {
         await next()
         c.header('X-After', '1')
@@ -138,7 +133,7 @@ describe('Hono, without a server', () => {
   })
 
   test('each has the lines of hono/cors that are for its own origin', async () => {
-    const cache = cacheOfOne()
+    const cache = createCache({ ttl: '1m' })
     let isStored = false
     cache.on('fill', () => void (isStored = true))
     const app = new Hono()
@@ -168,7 +163,7 @@ describe('Hono, without a server', () => {
         c.header('X-Before', who ?? 'nobody')
         await next()
       })
-      .use(ofHono(cacheOfOne()))
+      .use(ofHono(createCache({ ttl: '1m' })))
       .get('/', (c) => c.text('page'))
     for (const who of ['Ada', 'Bob']) {
       for (const headers of [{ 'X-Who': who }, { 'X-Who': who, Cookie: 'a=1' }]) {
@@ -180,7 +175,7 @@ describe('Hono, without a server', () => {
   })
 
   test('what a refresh stores has no line that was set for the client before it', async () => {
-    const cache = cacheOfOne()
+    const cache = createCache({ ttl: '1m' })
     let fills = 0
     cache.on('fill', () => void fills++)
     let runs = 0
@@ -215,7 +210,7 @@ describe('Hono, without a server', () => {
         Object.assign(c.req.raw, { user: c.req.header('X-Who') })
         await next()
       })
-      .use(ofHono(cacheOfOne()))
+      .use(ofHono(createCache({ ttl: '1m' })))
       .get('/', (c) => c.text((c.req.raw as Request & { user?: string }).user ?? 'nobody'))
     for (const who of ['Ada', 'Bob']) {
       const answer = await app.request('/', { headers: { 'X-Who': who } })
@@ -228,7 +223,7 @@ describe('Hono, without a server', () => {
     ['says that it has it', { headers: { 'If-None-Match': '"one"' } }, 304],
     ['cancels what it is sent', {}, 200],
   ])('what is stale is refreshed behind a client that %s', async ([, asked, status]) => {
-    const cache = cacheOfOne()
+    const cache = createCache({ ttl: '1m' })
     let fills = 0
     cache.on('fill', () => void fills++)
     const app = new Hono().use(ofHono(cache)).get('/', (c) => {

@@ -14,8 +14,11 @@ import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import type { FastifyInstance } from 'fastify'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
 import { cacheResponses as ofExpress } from '../../../src/express/index.ts'
 import { cacheResponses as ofFastify } from '../../../src/fastify/index.ts'
+import { createCache } from '../../../src/index.ts'
 import { tellsApart, type MakeApp, type PageFor, type Visitors } from '../support/identity.ts'
 
 /** A request of Express or Fastify, with the user that a guard has found. */
@@ -103,16 +106,22 @@ function onExpress(guard: Guard, before: boolean): MakeApp {
   }
 }
 
+async function appOnFastify(
+  guard: Guard,
+  before: boolean,
+  ...[cache, options, pageFor]: Parameters<MakeApp>
+): Promise<NestFastifyApplication> {
+  const app = await NestFactory.create<NestFastifyApplication>(pagesOf(pageFor, guard), new FastifyAdapter(), quiet)
+  const fastify = app.getHttpAdapter().getInstance() as unknown as FastifyInstance
+  if (before) fastify.addHook('onRequest', async (request) => identify(request as Guarded))
+  fastify.addHook('onRequest', ofFastify(cache, options))
+  await app.init()
+  await fastify.ready()
+  return app
+}
+
 function onFastify(guard: Guard, before: boolean): MakeApp {
-  return async (cache, options, pageFor) => {
-    const app = await NestFactory.create<NestFastifyApplication>(pagesOf(pageFor, guard), new FastifyAdapter(), quiet)
-    const fastify = app.getHttpAdapter().getInstance() as unknown as FastifyInstance
-    if (before) fastify.addHook('onRequest', async (request) => identify(request as Guarded))
-    fastify.addHook('onRequest', ofFastify(cache, options))
-    await app.init()
-    await fastify.ready()
-    return app.getHttpServer() as Server
-  }
+  return async (...about) => (await appOnFastify(guard, before, ...about)).getHttpServer() as Server
 }
 
 for (const [thing, guard, before] of [
@@ -125,3 +134,34 @@ for (const [thing, guard, before] of [
     apps: { 'Nest 11 on Express': onExpress(guard, before), 'Nest 11 on Fastify': onFastify(guard, before) },
   })
 }
+
+describe('an app of Nest 11 that does not listen, with supertest', () => {
+  /** A page that counts its runs. */
+  function counting(): PageFor {
+    let runs = 0
+    return (async () => ({ run: ++runs })) as unknown as PageFor
+  }
+
+  /** What is answered to two requests for it. */
+  async function twice(server: Server): Promise<unknown[]> {
+    const ask = async () => await supertest(server).get('/same').set('Host', 'site')
+    return [await ask(), await ask()].map(({ status, body, headers }) => [status, body, headers['cache-status']])
+  }
+  const cached = [
+    [200, { run: 1 }, 'herdless; fwd=uri-miss; stored'],
+    [200, { run: 1 }, expect.stringMatching(/^herdless; hit/)],
+  ]
+
+  test('is cached on Express', async () => {
+    const server = await onExpress(OpenGuard, false)(createCache({ ttl: '1m' }), {}, counting())
+    expect(await twice(server)).toEqual(cached)
+  })
+
+  test('is cached on Fastify, and so it is when a request is injected', async () => {
+    const app = await appOnFastify(OpenGuard, false, createCache({ ttl: '1m' }), {}, counting())
+    expect(await twice(app.getHttpServer())).toEqual(cached)
+    const [first, second] = [await app.inject('/same?2'), await app.inject('/same?2')]
+    expect([first.payload, second.payload]).toEqual(['{"run":2}', '{"run":2}'])
+    expect(second.headers['cache-status']).toMatch(/^herdless; hit/)
+  })
+})

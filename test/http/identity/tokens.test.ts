@@ -24,11 +24,10 @@ interface Claims {
 for (const field of ['authorization', 'x-access-token'] as const) {
   const isOwn = field === 'x-access-token'
   const visitors = await bearers(field, isOwn ? '' : 'Bearer ')
+  const about = { visitors, shares: isOwn, ofUsers: { authorization: 'share' } } as const
 
   tellsApart(`express-jwt and a token in ${field}`, {
-    visitors,
-    shares: isOwn,
-    ofUsers: { authorization: 'share' },
+    ...about,
     apps: inExpress(
       (app) => {
         const getToken = isOwn
@@ -41,9 +40,7 @@ for (const field of ['authorization', 'x-access-token'] as const) {
   })
 
   tellsApart(`koa-jwt and a token in ${field}`, {
-    visitors,
-    shares: isOwn,
-    ofUsers: { authorization: 'share' },
+    ...about,
     apps: inKoa(
       (app) => {
         const getToken = isOwn ? { getToken: (ctx: { get(name: string): string }) => ctx.get(field) || null } : {}
@@ -54,10 +51,9 @@ for (const field of ['authorization', 'x-access-token'] as const) {
   })
 
   tellsApart(`hono/jwt and a token in ${field}`, {
+    ...about,
     // It demands the word Bearer in any field.
     visitors: await bearers(field, 'Bearer '),
-    shares: isOwn,
-    ofUsers: { authorization: 'share' },
     apps: inHono(
       (app) => app.use(jwt({ secret, alg: 'HS256', headerName: field })),
       (c) => (c.get('jwtPayload' as never) as Claims).name,
@@ -65,9 +61,7 @@ for (const field of ['authorization', 'x-access-token'] as const) {
   })
 
   tellsApart(`@fastify/jwt and a token in ${field}`, {
-    visitors,
-    shares: isOwn,
-    ofUsers: { authorization: 'share' },
+    ...about,
     apps: inFastify(
       async (app) => {
         const verify = isOwn
