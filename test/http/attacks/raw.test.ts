@@ -2,26 +2,25 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { message, openRaw, valuesOf, type Raw, type RawOptions } from './raw.ts'
+import { message, openRaw, valuesOf, type Raw } from './raw.ts'
 
 interface Served extends AsyncDisposable {
   readonly raw: Raw
 }
 
 /** A server of Node's own, and a connection to it. */
-async function served(handler: RequestListener, options?: RawOptions): Promise<Served> {
-  return await connected(createServer({ keepAliveTimeout: 60_000 }, handler), options)
+async function served(handler: RequestListener): Promise<Served> {
+  return await connected(createServer({ keepAliveTimeout: 60_000 }, handler))
 }
 
 /** A server that says these pieces, one packet each, to whoever connects, and a connection to it. */
-async function saying(pieces: readonly string[], { ends = true } = {}, options?: RawOptions): Promise<Served> {
+async function saying(pieces: readonly string[]): Promise<Served> {
   return await connected(
     createTcpServer((socket) => {
       socket.on('error', () => {})
       socket.setNoDelay(true)
-      void say(socket, pieces).then(() => void (ends && socket.end()))
+      void say(socket, pieces).then(() => void socket.end())
     }),
-    options,
   )
 }
 
@@ -31,11 +30,10 @@ async function say(socket: Socket, pieces: readonly string[]): Promise<void> {
 
 async function connected(
   server: ReturnType<typeof createServer> | ReturnType<typeof createTcpServer>,
-  options?: RawOptions,
 ): Promise<Served> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const raw = await openRaw(server.address() as AddressInfo, options)
+  const raw = await openRaw(server.address() as AddressInfo)
   return {
     raw,
     async [Symbol.asyncDispose]() {

@@ -22,19 +22,14 @@ export interface Answer extends Head {
   readonly trailers: Head['headers']
 }
 
-export interface RawOptions {
-  /** How long to wait for the next bytes, in milliseconds; 60 000 by default. */
-  readonly timeout?: number
-}
+/** How long to wait for the next bytes, in milliseconds. */
+const patience = 60_000
 
 /** Opens a connection to a server on the loopback interface. */
-export async function openRaw(
-  { port }: { readonly port: number },
-  { timeout = 60_000 }: RawOptions = {},
-): Promise<Raw> {
+export async function openRaw({ port }: { readonly port: number }): Promise<Raw> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
-  return new Raw(socket, timeout)
+  return new Raw(socket)
 }
 
 /** A request: its first line, its other lines, an empty one, its body; nothing is added, a `Host` neither. */
@@ -50,7 +45,6 @@ export function valuesOf({ headers }: Pick<Head, 'headers'>, name: string): stri
 /** One connection. Answers are read in the order of the requests. */
 export class Raw implements AsyncDisposable {
   readonly #socket: Socket
-  readonly #timeout: number
   #unread: Buffer = Buffer.alloc(0)
   #ended = false
   #error: Error | undefined
@@ -59,9 +53,8 @@ export class Raw implements AsyncDisposable {
   #framing: Framing = { kind: 'none' }
   #trailers: Head['headers'] = []
 
-  constructor(socket: Socket, timeout: number) {
+  constructor(socket: Socket) {
     this.#socket = socket
-    this.#timeout = timeout
     socket.on('data', (bytes) => {
       this.#unread = Buffer.concat([this.#unread, bytes])
       this.#arrived()
@@ -223,7 +216,7 @@ export class Raw implements AsyncDisposable {
   async #more(what: string): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`Waited ${this.#timeout} ms for ${what}${this.#got()}`)), this.#timeout)
+      timer = setTimeout(() => reject(new Error(`Waited ${patience} ms for ${what}${this.#got()}`)), patience)
     })
     try {
       await Promise.race([new Promise<void>((resolve) => (this.#arrived = resolve)), late])
