@@ -18,10 +18,11 @@ export interface Answer {
   readonly body: string
 }
 
+/** How many processes a site runs in. */
+const processCount = 4
+
 /** What a site in several processes is like. What it says travels as JSON. */
 export interface ProcessesShape {
-  /** How many processes; 4 by default. */
-  readonly processes?: number
   readonly cache?: Omit<CacheOptions, 'store' | 'codec' | 'clock'>
   readonly responses?: CacheResponsesOptions
   /** Which fields of its request the handler reads. */
@@ -29,7 +30,7 @@ export interface ProcessesShape {
 }
 
 /** What one process is told at first. */
-export interface Opening extends Required<Omit<ProcessesShape, 'processes'>> {
+export interface Opening extends Required<ProcessesShape> {
   readonly redis: string
   readonly token: string
 }
@@ -58,10 +59,10 @@ export class SiteProcesses {
 
   /** A site in several processes, on the Redis that all tests share; every other process keeps copies. */
   async site(shape: ProcessesShape = {}): Promise<ProcessSite> {
-    const { processes: count = 4, cache = {}, responses = {}, reads = [] } = shape
+    const { cache = {}, responses = {}, reads = [] } = shape
     const runs: Run[] = []
     const site = this.#sites.push(runs) - 1
-    const processes = await this.#take(count)
+    const processes = await this.#take()
     const namespace = randomUUID()
     const ports = processes.map(async (process, index) => {
       const near = index % 2 === 1 ? { near: { ttl: '1m' } as const } : {}
@@ -81,10 +82,10 @@ export class SiteProcesses {
     if (said.length > 0) throw new Error(said.join('\n'))
   }
 
-  /** So many that live. */
-  async #take(count: number): Promise<FleetProcess[]> {
+  /** As many as a site needs, all of which live. */
+  async #take(): Promise<FleetProcess[]> {
     this.#processes = this.#processes.filter((process) => process.running)
-    const missing = Array.from({ length: Math.max(0, count - this.#processes.length) }, () =>
+    const missing = Array.from({ length: processCount - this.#processes.length }, () =>
       this.#starter.start<Began>((began, process) => {
         const runs = this.#sites[began.site]
         runs?.push(new Run(runs.length + 1, process, began))
@@ -92,7 +93,7 @@ export class SiteProcesses {
     )
     this.#processes.push(...(await Promise.all(missing)))
     await Promise.all(this.#processes.map((process) => process.ready))
-    return this.#processes.slice(0, count)
+    return this.#processes
   }
 }
 
@@ -123,11 +124,6 @@ export class Run {
   /** Says all, or what is left to be said. */
   async answer(answer: Answer): Promise<void> {
     await this.process.tell('answer', { ...this.#own, ...answer })
-  }
-
-  /** Breaks the connection off. */
-  async destroy(): Promise<void> {
-    await this.process.tell('destroy', this.#own)
   }
 
   /** Calls `next` with an error. */

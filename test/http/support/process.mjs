@@ -69,9 +69,6 @@ obey({
     else res.status(status).set(headers).send(body)
   },
 
-  /** @param {Said} said */
-  destroy: (said) => void runOf(said).res.destroy(),
-
   /** @param {Said & { message: string }} said */
   fail: ({ message, ...run }) => runOf(run).next(Object.assign(new Error(message), { stack: message })),
 
