@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CacheResponsesOptions } from '../../src/express/index.ts'
-import { cacheResponses } from '../../src/express/index.ts'
+import { cacheResponses, type CacheResponsesOptions } from '../../src/express/index.ts'
 import { purge } from '../../src/http/purge.ts'
 import { Gate, siteWith, type Site } from './support/site.ts'
 
@@ -34,21 +33,16 @@ test('a cache behind another stores, and the one before it leaves that to it', a
   expect([text, cache]).toEqual(['run 1 for nobody', expect.stringMatching(/^herdless; hit/)])
 })
 
-test('the private key of the one behind is served to no other by the one before', async () => {
-  await using app = await stacked({}, { key: (req) => `page of ${String(req.headers['x-user'])}` })
+test.for<[what: string, outer: CacheResponsesOptions, inner: CacheResponsesOptions]>([
+  ['by a private key', {}, { key: (req) => `page of ${String(req.headers['x-user'])}` }],
+  ['by an option', { undeclared: 'ignore' }, { vary: ['x-user'] }],
+])('what the one behind tells apart %s is served to no other by the one before', async ([, outer, inner]) => {
+  await using app = await stacked(outer, inner)
   for (let round = 0; round < 3; round++) {
     expect(await get(app.site, ada)).toContain('for ada')
     expect(await get(app.site, bob)).toContain('for bob')
   }
   expect(await get(app.site, ada)).toBe('run 1 for ada')
-})
-
-test('nor is what it tells apart by an option', async () => {
-  await using app = await stacked({ undeclared: 'ignore' }, { vary: ['x-user'] })
-  for (let round = 0; round < 3; round++) {
-    expect(await get(app.site, ada)).toContain('for ada')
-    expect(await get(app.site, bob)).toContain('for bob')
-  }
 })
 
 test('concurrent visitors of both get their own page', async () => {
