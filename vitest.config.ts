@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
@@ -218,7 +219,9 @@ function onOldest(
         async resolveId(source) {
           if (!majors.includes(source)) return null
           const resolved = await this.resolve(source, home, { skipSelf: true })
-          if (resolved?.id.startsWith(dirname(home))) return resolved
+          // A copy of the checkout may link its packages.
+          const packages = await realpath(join(dirname(home), 'node_modules')).catch(() => null)
+          if (packages !== null && resolved?.id.startsWith(packages)) return resolved
           throw new Error(`Expected ${source} in test/older: run \`npm ci\` there`)
         },
       },

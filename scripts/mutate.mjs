@@ -1,6 +1,7 @@
 /**
  * `npm run mutate`: breaks a copy of the code in each way that tools/mutations/core.mjs and the lists beside it name, and runs the tests that must
- * turn red. Fails if one of them stays green, or if a break no longer applies.
+ * turn red: first as far as they stand in the first two rings, and if these do not notice it, in the third. Fails if one of them stays green, or if a
+ * break no longer applies.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -12,6 +13,7 @@ import { promisify } from 'node:util'
 import { Command } from 'commander'
 import { checkout } from '../tools/command.mjs'
 import { allMutations } from '../tools/mutations/all.mjs'
+import { prepare, suitesByFile } from '../tools/run-suites.mjs'
 import { suites, suitesOf } from '../tools/suites.mjs'
 
 const program = new Command('npm run mutate --')
@@ -28,7 +30,8 @@ const options = program.opts()
 const [shard = 1, shards = 1] = options.shard.split('/').map(Number)
 if (!(shard >= 1 && shard <= shards)) program.error(`error: expected --shard to be like 1/2, got ${options.shard}`)
 const execute = promisify(execFile)
-const gate = options.gate ? [...suitesOf('commit'), ...suitesOf('landing')].map((name) => `--project=${name}`) : []
+const gate = [...suitesOf('commit'), ...suitesOf('landing')]
+const steps = options.gate ? [gate] : [gate, suitesOf('nightly')]
 
 const flaws = [...(await flawsOf()), ...namesTwice()]
 for (const flaw of flaws) console.log(flaw)
@@ -38,6 +41,9 @@ if (flaws.length > 0 || options.list) {
 }
 
 const mutations = chosen()
+const byFile = await suitesByFile()
+const running = mutations.flatMap(({ tests }) => steps.flatMap((names) => suitesRunning(tests, names)))
+for (const folder of new Set(running.flatMap((name) => suites[name]?.packages ?? []))) await prepare(folder)
 const copy = await copyOfCheckout()
 let unnoticed = 0
 try {
@@ -105,10 +111,9 @@ async function copyOfCheckout() {
   return folder
 }
 
-/**
- * @param {import('../tools/mutations/core.mjs').Mutation} mutation
- * @returns {Promise<{ what: 'caught' | 'SURVIVED' | 'NOT RUN', by: string }>}
- */
+/** @typedef {{ what: 'caught' | 'SURVIVED' | 'NOT RUN', by: string }} Verdict */
+
+/** @param {import('../tools/mutations/core.mjs').Mutation} mutation @returns {Promise<Verdict>} */
 async function judged({ file, from, to, tests }) {
   const path = join(copy, file)
   const before = await readFile(path, 'utf8')
@@ -127,26 +132,39 @@ async function judged({ file, from, to, tests }) {
   }
 }
 
-/**
- * @param {string[]} tests
- * @param {string[]} flags
- * @returns {Promise<{ what: 'caught' | 'SURVIVED' | 'NOT RUN', by: string }>}
- */
-async function verdictOf(tests, flags = ['--bail=1']) {
+/** Those of the suites that run one of the tests. @param {string[]} tests @param {string[]} names */
+function suitesRunning(tests, names) {
+  return names.filter((name) => tests.some((file) => byFile.get(file)?.includes(name)))
+}
+
+/** @param {string[]} tests @returns {Promise<Verdict>} */
+async function verdictOf(tests) {
+  const all = tests.join(', ')
+  /** @type {Verdict} */
+  let verdict = { what: 'NOT RUN', by: `none of these stands in these rings: ${all}` }
+  for (const names of steps) {
+    const some = suitesRunning(tests, names)
+    if (some.length > 0) verdict = await verdictIn(some, tests)
+    if (verdict.what === 'caught') break
+  }
+  return verdict
+}
+
+/** @param {string[]} names @param {string[]} tests @param {string[]} flags @returns {Promise<Verdict>} */
+async function verdictIn(names, tests, flags = ['--bail=1']) {
   const results = join(copy, 'mutation-results.json')
   await rm(results, { force: true })
-  const isRed = await execute(
-    'npx',
-    ['vitest', 'run', ...tests, ...gate, ...flags, '--reporter=json', `--outputFile=${results}`],
-    {
-      cwd: copy,
-      maxBuffer: 1e8,
-    },
-  ).then(
+  const projects = names.map((name) => `--project=${name}`)
+  const reporter = ['--reporter=json', `--outputFile=${results}`]
+  const isRed = await execute('npx', ['vitest', 'run', ...tests, ...projects, ...flags, ...reporter], {
+    cwd: copy,
+    maxBuffer: 1e8,
+  }).then(
     () => false,
     () => true,
   )
-  if (!existsSync(results)) return { what: 'NOT RUN', by: `none of these tests runs: ${tests.join(', ')}` }
+  const all = tests.join(', ')
+  if (!existsSync(results)) return { what: 'NOT RUN', by: `none of these tests runs: ${all}` }
   /** @type {{ testResults: { name: string, status: string, message: string, assertionResults: { status: string, fullName: string }[] }[] }} */
   const { testResults } = JSON.parse(await readFile(results, 'utf8'))
   const failures = testResults.flatMap(({ assertionResults }) =>
@@ -157,8 +175,7 @@ async function verdictOf(tests, flags = ['--bail=1']) {
   const broken = testResults.find(({ status }) => status === 'failed')
   if (broken !== undefined) return { what: 'NOT RUN', by: `${broken.name} could not be run: ${broken.message}` }
   // Whoever stops at the first failure may do so before it is told.
-  if (isRed && flags.length > 0) return await verdictOf(tests, [])
-  if (testResults.length === 0)
-    return { what: 'NOT RUN', by: `none of these stands in these rings: ${tests.join(', ')}` }
-  return { what: 'SURVIVED', by: `${testResults.length} test files passed: ${tests.join(', ')}` }
+  if (isRed && flags.length > 0) return await verdictIn(names, tests, [])
+  if (testResults.length === 0) return { what: 'NOT RUN', by: `none of these tests runs: ${all}` }
+  return { what: 'SURVIVED', by: `${testResults.length} test files passed: ${all}` }
 }

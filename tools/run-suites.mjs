@@ -42,26 +42,38 @@ export async function runSuites(names, count) {
   if (failure) throw failure
 }
 
-/** The test files that no project runs. */
-export async function unnamedFiles() {
+/**
+ * The suites that run each test file.
+ * @returns {Promise<Map<string, string[]>>} their names, by the path of the file in the checkout
+ */
+export async function suitesByFile() {
   const list = ['list', '--filesOnly', '--json']
   const vitest = join(checkout, 'node_modules/vitest/vitest.mjs')
   const options = { cwd: checkout, maxBuffer: 1e8 }
   const { stdout } = await promisify(execFile)(process.execPath, [vitest, ...list], options)
-  const run = new Set(/** @type {{ file: string }[]} */ (JSON.parse(stdout)).map(({ file }) => file))
+  const names = new Map()
+  for (const { file, projectName } of /** @type {{ file: string, projectName: string }[]} */ (JSON.parse(stdout))) {
+    const path = relative(checkout, file)
+    names.set(path, [...(names.get(path) ?? []), projectName])
+  }
+  return names
+}
+
+/** The test files that no suite runs. */
+export async function unnamedFiles() {
+  const run = await suitesByFile()
   const files = await readdir(join(checkout, 'test'), { recursive: true })
   return files
     .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
-    .map((file) => join(checkout, 'test', file))
-    .filter((file) => !run.has(file))
-    .map((file) => relative(checkout, file))
+    .map((file) => join('test', file))
+    .filter((path) => !run.has(path))
 }
 
 /**
  * Installs the packages of a folder and checks its types, which the types of the checkout leave out.
  * @param {string} folder
  */
-async function prepare(folder) {
+export async function prepare(folder) {
   const path = join(checkout, folder)
   if (!(await isInstalled(path))) await command('npm', ['ci', '--no-audit', '--no-fund'], { cwd: path })
   if (existsSync(join(path, 'tsconfig.json')) && folder.startsWith('test/')) await command('tsc', ['-p', path])

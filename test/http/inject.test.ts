@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { fastify, type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import { cors } from 'hono/cors'
@@ -202,6 +203,26 @@ describe('Hono, without a server', () => {
     expect(await ask({ 'X-Who': 'Bob' })).toEqual(['run 1', 'Bob', 'Bob'])
     await until('the refresh is stored', () => fills === 2)
     expect(await ask()).toEqual(['run 2', null, null])
+  })
+
+  test('what is stale is refreshed once earlier middleware has done with the answer', async () => {
+    const cache = createCache({ ttl: '1m' })
+    let fills = 0
+    cache.on('fill', () => void fills++)
+    let runs = 0
+    const app = new Hono()
+      .use(async (c, next) => {
+        await next()
+        for (let turns = 0; turns < 20; turns++) await turn()
+        c.header('X-Runs', `${runs}`)
+      })
+      .use(ofHono(cache))
+      .get('/', (c) => c.text(`run ${++runs}`, 200, { 'Cache-Control': 'max-age=0, stale-while-revalidate=60' }))
+    await (await app.request('/')).text()
+    await until('it is stored', () => fills === 1)
+    const answer = await app.request('/')
+    expect([await answer.text(), answer.headers.get('x-runs')]).toEqual(['run 1', '1'])
+    await until('it is refreshed', () => fills === 2)
   })
 
   test('what earlier middleware has set on the request is an input', async () => {
