@@ -132,9 +132,10 @@ async function judged({ file, from, to, tests }) {
   }
 }
 
-/** Those of the suites that run one of the tests. @param {string[]} tests @param {string[]} names */
+/** Those of the suites that run one of the tests, each a file or a folder. @param {string[]} tests @param {string[]} names */
 function suitesRunning(tests, names) {
-  return names.filter((name) => tests.some((file) => byFile.get(file)?.includes(name)))
+  const running = [...byFile].flatMap(([file, suites]) => (tests.some((test) => file.startsWith(test)) ? suites : []))
+  return names.filter((name) => running.includes(name))
 }
 
 /** @param {string[]} tests @returns {Promise<Verdict>} */
