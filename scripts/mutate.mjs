@@ -134,11 +134,11 @@ async function judged({ file, from, to, tests }) {
 
 /** Those of the suites that run one of the tests, each a file or a folder. @param {string[]} tests @param {string[]} names */
 function suitesRunning(tests, names) {
-  const running = [...byFile].flatMap(([file, suites]) => (tests.some((test) => file.startsWith(test)) ? suites : []))
-  return names.filter((name) => running.includes(name))
+  const files = [...byFile.keys()].filter((file) => tests.some((test) => file.startsWith(test)))
+  return names.filter((name) => files.some((file) => byFile.get(file)?.includes(name)))
 }
 
-/** @param {string[]} tests @returns {Promise<Verdict>} */
+/** What the tests say, in the first rings that notice the break. @param {string[]} tests @returns {Promise<Verdict>} */
 async function verdictOf(tests) {
   const all = tests.join(', ')
   /** @type {Verdict} */

@@ -74,6 +74,14 @@ describe('a request that is injected into Fastify', () => {
   })
 })
 
+/** A cache, and the wait until it has stored so many responses. */
+function watchedCache() {
+  const cache = createCache({ ttl: '1m' })
+  let fills = 0
+  cache.on('fill', () => void fills++)
+  return { cache, filled: (count: number) => until(`${count} are stored`, () => fills === count) }
+}
+
 describe('Hono, without a server', () => {
   function appOf() {
     let runs = 0
@@ -134,9 +142,7 @@ describe('Hono, without a server', () => {
   })
 
   test('each has the lines of hono/cors that are for its own origin', async () => {
-    const cache = createCache({ ttl: '1m' })
-    let isStored = false
-    cache.on('fill', () => void (isStored = true))
+    const { cache, filled } = watchedCache()
     const app = new Hono()
       .use(cors({ origin: (origin) => origin, credentials: true }))
       .use(ofHono(cache))
@@ -151,7 +157,7 @@ describe('Hono, without a server', () => {
     }
     expect(await ask('http://ada')).toBe(stored)
     expect(await ask('http://bob', { headers: { cookie: 'a=1' } })).toContain('detail=cookie')
-    await until('it is stored', () => isStored)
+    await filled(1)
     for (const origin of ['http://bob', 'http://ada']) expect(await ask(origin)).toMatch(/^herdless; hit/)
     expect(await ask('http://bob', { method: 'POST' })).toBe(null)
   })
@@ -176,9 +182,7 @@ describe('Hono, without a server', () => {
   })
 
   test('what a refresh stores has no line that was set for the client before it', async () => {
-    const cache = createCache({ ttl: '1m' })
-    let fills = 0
-    cache.on('fill', () => void fills++)
+    const { cache, filled } = watchedCache()
     let runs = 0
     const app = new Hono()
       .use(async (c, next) => {
@@ -199,30 +203,29 @@ describe('Hono, without a server', () => {
       return [await answer.text(), answer.headers.get('x-before'), answer.headers.get('x-late')]
     }
     expect(await ask({ 'X-Who': 'Ada' })).toEqual(['run 1', 'Ada', 'Ada'])
-    await until('it is stored', () => fills === 1)
+    await filled(1)
     expect(await ask({ 'X-Who': 'Bob' })).toEqual(['run 1', 'Bob', 'Bob'])
-    await until('the refresh is stored', () => fills === 2)
+    await filled(2)
     expect(await ask()).toEqual(['run 2', null, null])
   })
 
   test('what is stale is refreshed once earlier middleware has done with the answer', async () => {
-    const cache = createCache({ ttl: '1m' })
-    let fills = 0
-    cache.on('fill', () => void fills++)
+    const { cache, filled } = watchedCache()
     let runs = 0
     const app = new Hono()
       .use(async (c, next) => {
         await next()
+        // In these turns a refresh that does not wait would run its handler.
         for (let turns = 0; turns < 20; turns++) await turn()
         c.header('X-Runs', `${runs}`)
       })
       .use(ofHono(cache))
       .get('/', (c) => c.text(`run ${++runs}`, 200, { 'Cache-Control': 'max-age=0, stale-while-revalidate=60' }))
     await (await app.request('/')).text()
-    await until('it is stored', () => fills === 1)
+    await filled(1)
     const answer = await app.request('/')
     expect([await answer.text(), answer.headers.get('x-runs')]).toEqual(['run 1', '1'])
-    await until('it is refreshed', () => fills === 2)
+    await filled(2)
   })
 
   test('what earlier middleware has set on the request is an input', async () => {
@@ -244,18 +247,16 @@ describe('Hono, without a server', () => {
     ['says that it has it', { headers: { 'If-None-Match': '"one"' } }, 304],
     ['cancels what it is sent', {}, 200],
   ])('what is stale is refreshed behind a client that %s', async ([, asked, status]) => {
-    const cache = createCache({ ttl: '1m' })
-    let fills = 0
-    cache.on('fill', () => void fills++)
+    const { cache, filled } = watchedCache()
     const app = new Hono().use(ofHono(cache)).get('/', (c) => {
       return c.text('page', 200, { ETag: '"one"', 'Cache-Control': 'max-age=0, stale-while-revalidate=60' })
     })
     await (await app.request('/')).text()
-    await until('it is stored', () => fills === 1)
+    await filled(1)
     const answer = await app.request('/', asked)
     expect(answer.status).toBe(status)
     await answer.body?.cancel()
-    await until('it is refreshed', () => fills === 2)
+    await filled(2)
   })
 
   test('a field that the handler reads makes a variant, and so does the method HEAD no answer of its own', async () => {

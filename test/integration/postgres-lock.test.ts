@@ -6,6 +6,7 @@ import { startPostgres, type PostgresProcess } from '../../tools/servers/start-p
 import { until } from '../../tools/until.mjs'
 import type { Lock, LockLease } from '../../src/core/contract/lock.ts'
 import { postgresLock, postgresLockSchema, type PostgresLockOptions } from '../../src/postgres/index.ts'
+import { CriticalSection } from '../support/critical-section.ts'
 import { startProxy } from '../support/proxy.ts'
 import { missing } from '../support/provided.ts'
 
@@ -54,15 +55,9 @@ describe.skipIf(reason !== undefined)(`a lock in PostgreSQL${reason === undefine
   test('is made on first use, by however many at once', async () => {
     const at = await schema('first "use')
     const locks = Array.from({ length: 8 }, () => open({ schema: at }))
-    let inside = 0
-    let most = 0
-    const work = async (): Promise<void> => {
-      most = Math.max(most, ++inside)
-      await new Promise(setImmediate)
-      inside--
-    }
-    await Promise.all(locks.map((lock) => lock.run('job', work, { wait: '10s' })))
-    expect(most).toBe(1)
+    const section = new CriticalSection()
+    await Promise.all(locks.map((lock) => lock.run('job', section.work, { wait: '10s' })))
+    expect(section.most).toBe(1)
     expect(await count('herdless_locks', '"first ""use".')).toBe(0)
   })
 

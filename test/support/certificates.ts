@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { findProgram, foldersOfPath } from '../../tools/servers/redis-program.mjs'
 
 /** A certificate and its key, in PEM. */
-export interface Shown {
+export interface Certificate {
   readonly cert: string
   readonly key: string
 }
@@ -22,7 +22,7 @@ export function findOpenssl(): string | undefined {
  */
 export async function certificatesOf<Name extends string>(
   ...names: Name[]
-): Promise<{ ca: string; of: Record<Name, Shown> }> {
+): Promise<{ ca: string; of: Record<Name, Certificate> }> {
   const openssl = findOpenssl()
   if (openssl === undefined) throw new Error('There are no certificates here: openssl is not on the PATH')
   const folder = await mkdtemp(join(tmpdir(), 'herdless-certificates-'))
@@ -31,7 +31,7 @@ export async function certificatesOf<Name extends string>(
   try {
     const newKey = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes'
     await run(`req -x509 ${newKey} -days 2 -subj /CN=herdless-tests -keyout ca.key -out ca.pem`)
-    const all: [string, Shown][] = []
+    const all: [string, Certificate][] = []
     for (const name of names) {
       const subject = `basicConstraints=CA:FALSE\nsubjectAltName=DNS:${name},IP:127.0.0.1\n`
       await writeFile(join(folder, `${name}.subject`), subject)
@@ -40,7 +40,7 @@ export async function certificatesOf<Name extends string>(
       await run(`x509 -req -in ${name}.request ${signed} -out ${name}.pem`)
       all.push([name, { cert: await text(`${name}.pem`), key: await text(`${name}.key`) }])
     }
-    return { ca: await text('ca.pem'), of: Object.fromEntries(all) as Record<Name, Shown> }
+    return { ca: await text('ca.pem'), of: Object.fromEntries(all) as Record<Name, Certificate> }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
