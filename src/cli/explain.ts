@@ -8,7 +8,7 @@ import { connected, timeout } from './connected.ts'
 import { ending, UsageError } from './ending.ts'
 import { asJson, asLine, inUnits } from './lines.ts'
 import { isKnown, namespaceFound, nothingIn } from './namespaces.ts'
-import { painted, wrapped } from './terminal.ts'
+import { painted, plain, wrapped } from './terminal.ts'
 import { bytes, time } from './units.ts'
 import { planned, takingTarget, targetIn, understood, type TargetOptions } from './target.ts'
 
@@ -102,13 +102,13 @@ function isNothing({ state, value, load, rest }: Explanation): boolean {
 const paints = { fresh: 'green', stale: 'yellow', missing: 'yellow', unknown: 'red' } as const
 
 function asText({ key, state, because, value, load }: Explanation, namespace: string): string {
-  const head = `${JSON.stringify(key)} in namespace ${namespace}: ${painted(paints[state], state)}`
-  const lines = [head, '', ...because.map((each) => wrapped(inUnits(each)))]
+  const head = `${plain(`${JSON.stringify(key)} in namespace ${namespace}`)}: ${painted(paints[state], state)}`
+  const lines = [head, '', ...because.map((each) => wrapped(inUnits(plain(each))))]
   if (value !== null) {
     const { age, ttl, grace, size, loadTime, tags } = value
     const tagged = tags.length === 0 ? 'none' : tags.map((tag) => JSON.stringify(tag)).join(', ')
     const times = { age: time(age), ttl: time(ttl), grace: time(grace), size: bytes(size), loadTime: time(loadTime) }
-    lines.push('', wrapped(asLine('value', times), hanging), wrapped(`${hanging}tags: ${tagged}`, hanging))
+    lines.push('', wrapped(asLine('value', times), hanging), wrapped(plain(`${hanging}tags: ${tagged}`), hanging))
   }
   if (load !== null) {
     const { token, fence, age, left, renewals, waiting } = load

@@ -3,6 +3,7 @@ import { connected } from './connected.ts'
 import { ending } from './ending.ts'
 import { heldLeases, type NamedLease } from './held.ts'
 import { asJson, asLine } from './lines.ts'
+import { plain } from './terminal.ts'
 import { many, time } from './units.ts'
 import { namespaceAsked, takingUrls, targetIn, type TargetOptions } from './target.ts'
 
@@ -46,5 +47,6 @@ async function leases(urls: readonly string[], options: LeasesOptions): Promise<
 function asText({ namespace, key, version, token, holder, age, left, renewals, waiting }: NamedLease): string {
   const who = holder === null ? 'somebody' : `process ${holder.pid} on ${holder.host}`
   const of = version === null ? '' : ` (version ${version})`
-  return `${namespace} ${JSON.stringify(key)}${of}  ${who}\n${asLine('', { token, age: time(age), left: time(left), renewals, waiting })}`
+  const head = plain(`${namespace} ${JSON.stringify(key)}${of}  ${who}`)
+  return `${head}\n${asLine('', { token, age: time(age), left: time(left), renewals, waiting })}`
 }

@@ -4,6 +4,7 @@ import type { RedisClient } from '../redis/index.ts'
 import { tagKey } from '../redis/values/keys.ts'
 import { mostSteps, scan, step } from './scan.ts'
 import { planned } from './target.ts'
+import { plain } from './terminal.ts'
 
 /** The most namespaces that are named. */
 const mostNamed = 20
@@ -50,7 +51,7 @@ export function nothingIn(namespace: string, { others, complete }: NamespaceSear
     ? `Nothing is stored in namespace ${namespace}`
     : `None of the first ${mostSteps * step} keys is in namespace ${namespace}`
   if (others.length === 0) return nothing
-  return `${nothing}. Did you mean --namespace ${new Intl.ListFormat('en', { type: 'disjunction' }).format(others)}?`
+  return `${nothing}. Did you mean --namespace ${plain(new Intl.ListFormat('en', { type: 'disjunction' }).format(others))}?`
 }
 
 /**

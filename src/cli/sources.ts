@@ -7,6 +7,7 @@ import { ending } from './ending.ts'
 import { asJson } from './lines.ts'
 import { scan } from './scan.ts'
 import { durationIn, takingUrls, targetIn, type TargetOptions } from './target.ts'
+import { plain } from './terminal.ts'
 import { many, time } from './units.ts'
 import { leastInterval, lookAgain } from './watch/rounds.ts'
 
@@ -75,5 +76,7 @@ function asText({ source, concurrency, held, oldest, users, waiting, rate }: Sou
   const limits = rate === null ? '' : `, ${rate.begun} of ${rate.loads} begun within ${time(rate.per)}`
   const age = oldest === null ? '' : `, the oldest for ${time(oldest)}`
   const queue = waiting.users === 0 ? '' : `, ${waiting.users} wait for ${many(waiting.permits, 'load')}`
-  return `${JSON.stringify(source)}  ${running} running${age}${limits}; ${many(users, 'process', 'processes')}${queue}`
+  return plain(
+    `${JSON.stringify(source)}  ${running} running${age}${limits}; ${many(users, 'process', 'processes')}${queue}`,
+  )
 }

@@ -1,6 +1,13 @@
 import { hostname } from 'node:os'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createCache, type Cache, type CacheOptions, type Explanation, type HeldLease } from '../../src/index.ts'
+import {
+  createCache,
+  type Cache,
+  type CacheOptions,
+  type CallOptions,
+  type Explanation,
+  type HeldLease,
+} from '../../src/index.ts'
 import { redisLock, redisStore, type RedisClient } from '../../src/redis/index.ts'
 import { until } from '../../tools/until.mjs'
 import { patient } from '../support/fleet.ts'
@@ -21,11 +28,16 @@ function open(namespace: string, options: CacheOptions = {}, client: RedisClient
 }
 
 /** A load that goes on until it is ended, and those who wait for it in another cache. */
-async function loading(holder: Cache, waiter: Cache | null, key: string): Promise<{ end: () => Promise<unknown> }> {
+async function loading(
+  holder: Cache,
+  waiter: Cache | null,
+  key: string,
+  options: CallOptions = {},
+): Promise<{ end: () => Promise<unknown> }> {
   let end!: (value: string) => void
   const value = new Promise<string>((resolve) => (end = resolve))
   const begun = new Promise<void>((resolve) => holder.on('load', (load) => load.key === key && resolve()))
-  const answers = [holder.getOrLoad(key, () => value)]
+  const answers = [holder.getOrLoad(key, () => value, options)]
   await begun
   if (waiter !== null) {
     const waits = new Promise((resolve) => waiter.on('wait', resolve))
@@ -189,6 +201,30 @@ test('the command sources tells what runs under each limit, and who waits', asyn
   await Promise.all(answers)
   await Promise.all([a.close(), b.close()])
   expect((await herdless(['sources', server.url])).out).not.toContain('"pg"')
+})
+
+test('no sign in a name reaches the terminal that it would obey, or that turns others round', async () => {
+  const evil = 'a\u{9b}31m\u{202e}b'
+  const turned = 'a\u{202e}b'
+  const cache = open(turned, { sources: { [turned]: { concurrency: 1 } } })
+  await cache.set('stored', 1, { tags: [evil] })
+  const failing = cache.getOrLoad('failing', () => Promise.reject(new Error(evil)), { failureCooldown: '1m' })
+  await expect(failing).rejects.toThrow(evil)
+  const { end } = await loading(cache, null, evil, { source: turned })
+  const commands = [
+    ['leases', server.url],
+    ['sources', server.url],
+    ...[evil, 'stored', 'failing', 'none'].map((key) => ['explain', '--namespace', turned, server.url, key]),
+    // The namespace is not that of any, so others are named.
+    ['explain', '--namespace', 'typo', server.url, 'k'],
+    ['doctor', '--namespace', 'typo', server.url],
+  ]
+  for (const words of commands) {
+    const { out } = await herdless(words)
+    const [obeyed] = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.exec(out.replaceAll('\n', '')) ?? []
+    expect({ words, isShown: out.includes('\u{fffd}'), obeyed }).toEqual({ words, isShown: true, obeyed: undefined })
+  }
+  await end()
 })
 
 const nobody = 'Nobody could be asked'
