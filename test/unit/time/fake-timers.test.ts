@@ -71,6 +71,16 @@ describe('with fake timers, on the store in memory', () => {
     expect(await cache.getOrLoad('k', load, options)).toBe(3)
   })
 
+  test('the time is read anew within a tick, because a test may advance it there', async () => {
+    const ages: number[] = []
+    // The first call loads, the second reads the store, and the others have a near copy, both in one tick.
+    for (const step of [0, 0, 10_000, 20_000]) {
+      vi.advanceTimersByTime(step)
+      ages.push((await cache.getOrLoadEntry('k', () => 1, { ttl: '60s' })).age)
+    }
+    expect(ages).toEqual([0, 0, 10_000, 30_000])
+  })
+
   test('timeouts go by the time of the test', async () => {
     const slow = cache.getOrLoad('k', () => new Promise(() => undefined), { hardTimeout: '5s' })
     const failure = slow.catch((error: unknown) => error)
