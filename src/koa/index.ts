@@ -54,12 +54,9 @@ export function cacheResponses<Context extends KoaContext = KoaContext>(
   const responses = new ResponseCache('cacheResponses', cache, options)
   return async (context, next) => {
     const { req, res } = context
-    const { statusCode } = res
     // koa-mount removes the prefix from the URL.
     req.originalUrl ??= context.originalUrl
     const run = async (): Promise<void> => {
-      // A detached response starts with status 200. The handler expects the initial status of Koa, 404.
-      res.statusCode = statusCode
       // Koa keeps the URL that it has made of the fields; it is made again, and its reads are recorded.
       delete (context.request as { memoizedURL?: URL }).memoizedURL
       await next()

@@ -97,10 +97,14 @@ describe('Koa', () => {
     await using site = await siteOn(async (cache) => {
       const app = new Koa()
       app.use(cacheResponses(cache))
-      app.use((ctx) => ctx.set({ 'Cache-Control': runs === 0 ? stale : 'max-age=60', 'X-Run': `${++runs}` }))
+      app.use((ctx) => {
+        ctx.set({ 'Cache-Control': runs === 0 ? stale : 'max-age=60', 'X-Run': `${++runs}` })
+        // The stale answer has another status, which the new one must not begin with.
+        if (runs === 1) ctx.body = 'found'
+      })
       return createServer(app.callback())
     })
-    expect((await site.get()).status).toBe(404)
+    expect((await site.get()).status).toBe(200)
     await site.filled(1)
     await site.get()
     const fresh = await until('there is a new one', async () => {
@@ -111,6 +115,7 @@ describe('Koa', () => {
   })
 
   test('an app that is mounted has the addresses that its clients ask for', async () => {
+    const tagged: string[] = []
     await using site = await siteOn(async (cache) => {
       const app = new Koa()
       app.use(async (ctx, next) => {
@@ -120,11 +125,12 @@ describe('Koa', () => {
         await next()
         ctx.path = path
       })
-      app.use(cacheResponses(cache))
+      app.use(cacheResponses(cache, { ttl: '1m', tags: ({ originalUrl }) => (tagged.push(originalUrl), []) }))
       app.use((ctx) => (ctx.body = ctx.originalUrl))
       return createServer(app.callback())
     })
     for (const path of ['/one/page', '/two/page', '/one/page']) expect((await site.get(path)).text).toBe(path)
+    expect(new Set(tagged)).toEqual(new Set(['/one/page', '/two/page']))
   })
 
   test('nothing is written twice, and no error is told, when it is answered from the cache', async () => {

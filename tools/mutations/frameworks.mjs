@@ -96,7 +96,6 @@ export const adapterMutations = [
     'koa/index',
     ['test/http/koa.test.ts'],
     [
-      ['what is run behind an answer begins with 200', 'res.statusCode = statusCode', ''],
       ['Koa answers once more what the cache has answered', 'context.respond = false', 'void context'],
       ['a mounted app has the addresses that it sees', 'req.originalUrl ??= context.originalUrl', ''],
       ['nobody waits for the handler', 'await next()', 'void next()'],

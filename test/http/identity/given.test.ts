@@ -178,8 +178,9 @@ tellsApart('req.client is a client of the application', {
 
 tellsApart('Koa has made the URL before', {
   visitors: {
-    ada: { headers: { 'x-forwarded-host': 'ada' } },
-    bob: { headers: { 'x-forwarded-host': 'bob' } },
+    // The key tells hosts apart in any case.
+    ada: { headers: { 'x-forwarded-proto': 'ada' } },
+    bob: { headers: { 'x-forwarded-proto': 'bob' } },
     nobody: {},
   },
   apps: inKoa(
@@ -187,7 +188,7 @@ tellsApart('Koa has made the URL before', {
       app.proxy = true
       app.use((ctx, next) => (void ctx.URL, next()))
     },
-    (ctx) => (['ada', 'bob'].includes(ctx.URL.host) ? ctx.URL.host : undefined),
+    (ctx) => /^(ada|bob):/.exec(ctx.URL.href)?.[1],
   ),
 })
 
