@@ -30,6 +30,8 @@ const options = program.opts()
 const [shard = 1, shards = 1] = options.shard.split('/').map(Number)
 if (!(shard >= 1 && shard <= shards)) program.error(`error: expected --shard to be like 1/2, got ${options.shard}`)
 const execute = promisify(execFile)
+/** How long the tests of one break may take, in milliseconds: some breaks make a run hang. */
+const longest = 20 * 60_000
 const gate = [...suitesOf('commit'), ...suitesOf('landing')]
 const steps = options.gate ? [gate] : [gate, suitesOf('nightly')]
 
@@ -160,6 +162,7 @@ async function verdictIn(names, tests, flags = ['--bail=1']) {
   const isRed = await execute('npx', ['vitest', 'run', ...tests, ...projects, ...flags, ...reporter], {
     cwd: copy,
     maxBuffer: 1e8,
+    timeout: longest,
   }).then(
     () => false,
     () => true,

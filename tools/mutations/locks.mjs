@@ -138,7 +138,7 @@ export const lockMutations = [
     file: 'src/redis/lua/give-back.lua',
     from: '  if place > now then\n',
     to: '  if false then\n',
-    tests: ['test/locks/contention.test.ts'],
+    tests: ['test/contract/redis-lock.test.ts', 'test/integration/redis-lock.test.ts'],
   },
   {
     name: 'a request that got no answer is followed by the same',

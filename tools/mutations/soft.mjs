@@ -145,7 +145,7 @@ export const softMutations = [
     rule: 4,
     file: 'src/core/entry/tags.ts',
     from: 'if (soft > since) ends =',
-    to: 'if (soft > since) ({}) =',
+    to: 'if (Number.isNaN(soft)) ends =',
     tests: ['test/contract/memory-store.test.ts'],
   },
   {

@@ -11,13 +11,15 @@ const realSetTimeout = setTimeout
 
 /** Runs what needs nothing of Node.js while `nextTick` does nothing, as if it were faked. */
 async function withoutNextTick(run: () => Promise<void>): Promise<void> {
-  const restore = replaceNextTick(() => undefined)
-  // Vitest itself cannot end a test without it.
+  const late: Parameters<typeof process.nextTick>[] = []
+  const restore = replaceNextTick((...call: Parameters<typeof process.nextTick>) => void late.push(call))
+  // Vitest itself cannot end a test without it, nor a run that has lost what it wanted to do then.
   const hangs = new Promise<never>((_, reject) => realSetTimeout(() => reject(new Error('It hangs')), 60_000).unref())
   try {
     await Promise.race([run(), hangs])
   } finally {
     restore()
+    for (const call of late) process.nextTick(...call)
   }
 }
 
