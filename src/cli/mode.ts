@@ -8,7 +8,7 @@ import { ending, UsageError } from './ending.ts'
 import { asJson } from './lines.ts'
 import { namespaceFound, nothingIn } from './namespaces.ts'
 import { durationIn, planned, takingTarget, targetIn, type TargetOptions } from './target.ts'
-import { painted, wrapped } from './terminal.ts'
+import { painted, plain, wrapped } from './terminal.ts'
 import { many, time } from './units.ts'
 
 interface ModeOptions extends TargetOptions {
@@ -70,7 +70,8 @@ async function mode(words: readonly string[], options: ModeOptions): Promise<num
 }
 
 /** @param told how many listeners were told; `null` if that is not known, `undefined` if nothing was set */
-function asText(namespace: string, now: FleetMode | null, told: number | null | undefined): string {
+function asText(name: string, now: FleetMode | null, told: number | null | undefined): string {
+  const namespace = plain(name)
   const { mode: set, left } = now ?? { mode: 'cache' as const, left: Number.POSITIVE_INFINITY }
   const state = painted(set === 'cache' ? 'green' : 'yellow', set)
   const until = left < Number.POSITIVE_INFINITY ? ` for ${time(left)}` : ''

@@ -43,7 +43,7 @@ export function linesOf(text: string, width: number, indent = ''): readonly stri
   return lines
 }
 
-/** The text without the signs that a terminal would obey, or that change the direction of others. */
+/** The text with a \u{fffd} for each control character, and for each that is invisible or changes the direction of text. */
 export function plain(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}')
 }

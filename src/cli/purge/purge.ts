@@ -9,7 +9,7 @@ import { connected } from '../connected.ts'
 import { ending, UsageError } from '../ending.ts'
 import { asJson } from '../lines.ts'
 import { isKnown, namespaceFound, nothingIn } from '../namespaces.ts'
-import { painted, wrapped } from '../terminal.ts'
+import { painted, plain, wrapped } from '../terminal.ts'
 import { durationIn, planned, takingUrls, targetIn, understood, type TargetOptions } from '../target.ts'
 import { many } from '../units.ts'
 import { countReached, type Count, type Reach } from './count.ts'
@@ -192,7 +192,7 @@ function prefixTag(namespace: string, prefix: string): string {
 
 function asText({ by, name }: Purged, namespace: string, outcome: string): string {
   const what = by === 'all' ? 'all keys' : `${by} ${JSON.stringify(name)}`
-  return wrapped(`${namespace} ${what}: ${outcome}`, '  ')
+  return wrapped(`${plain(`${namespace} ${what}`)}: ${outcome}`, '  ')
 }
 
 interface Outcome extends Purged {
