@@ -99,7 +99,7 @@ describe('Koa', () => {
       app.use(cacheResponses(cache))
       app.use((ctx) => {
         ctx.set({ 'Cache-Control': runs === 0 ? stale : 'max-age=60', 'X-Run': `${++runs}` })
-        // The stale answer has another status, which the new one must not begin with.
+        // The refresh must not begin with the status of the stale answer.
         if (runs === 1) ctx.body = 'found'
       })
       return createServer(app.callback())

@@ -9,11 +9,11 @@ const all = [
 
 const realSetTimeout = setTimeout
 
-/** Runs what needs nothing of Node.js while `nextTick` does nothing, as if it were faked. */
+/** Runs a test while `nextTick` runs nothing, as if it were faked; its calls run afterwards. */
 async function withoutNextTick(run: () => Promise<void>): Promise<void> {
   const late: Parameters<typeof process.nextTick>[] = []
   const restore = replaceNextTick((...call: Parameters<typeof process.nextTick>) => void late.push(call))
-  // Vitest itself cannot end a test without it, nor a run that has lost what it wanted to do then.
+  // Vitest itself cannot end a test without it, and its run hangs if its own calls are lost.
   const hangs = new Promise<never>((_, reject) => realSetTimeout(() => reject(new Error('It hangs')), 60_000).unref())
   try {
     await Promise.race([run(), hangs])
