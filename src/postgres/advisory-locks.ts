@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { systemClock, timers } from '../core/time/clock.ts'
+import { systemClock } from '../core/time/clock.ts'
 import { withDeadline } from '../core/time/deadline.ts'
 import {
   busyUntold,
@@ -18,7 +18,6 @@ interface Held {
   readonly hold: Hold
   readonly session: OpenSession
   readonly lose: () => void
-  timer: NodeJS.Timeout
 }
 
 /** A session that answers each command, or ends. */
@@ -29,8 +28,9 @@ interface OpenSession {
 }
 
 /**
- * Advisory locks of one session on a connection of its own; the server releases them when the session ends. A session
- * may acquire the same lock twice, so this class keeps track of the holders in this process.
+ * Advisory locks of one session on a connection of its own; the server releases them when the session ends. It knows no
+ * ttl: the holder's process releases a lease whose time is over (core/lock). A session may acquire the same lock twice,
+ * so this class keeps track of the holders in this process.
  */
 export class AdvisoryLocks implements LockBackend {
   readonly longest: number = Number.POSITIVE_INFINITY
@@ -62,7 +62,7 @@ export class AdvisoryLocks implements LockBackend {
     const hold: Hold = { name, token, ttl, fence: null, lost }
     // Reserved in this process before the server is asked, because the server would grant it to the session a second
     // time.
-    const held: Held = { hold, session, lose, timer: this.#endOf(hold) }
+    const held: Held = { hold, session, lose }
     this.#held.set(name, held)
     try {
       const ours = await session.ask('SELECT pg_try_advisory_lock($1::text::bigint)', [keyOf(name)])
@@ -82,36 +82,22 @@ export class AdvisoryLocks implements LockBackend {
     for (const held of ours) {
       if (held !== undefined && !asked.has(held.session)) asked.set(held.session, held.session.ask('SELECT 1'))
     }
-    return ours.map(async (held, index) => {
+    return ours.map(async (held) => {
       if (held === undefined) return false
       await asked.get(held.session)
-      if (!this.#has(held)) return false
-      timers.clearTimeout(held.timer)
-      held.timer = this.#endOf(holds[index] as Hold)
-      return true
+      return this.#has(held)
     })
   }
 
   async release(hold: Hold): Promise<boolean> {
     const held = this.#heldAs(hold)
     if (held === undefined) return false
-    timers.clearTimeout(held.timer)
     try {
       return (await held.session.ask('SELECT pg_advisory_unlock($1::text::bigint)', [keyOf(hold.name)])) === true
     } finally {
       // Not before the reply: the server would grant a lock that the session still holds a second time.
       this.#forget(held)
     }
-  }
-
-  /** The server knows no ttl, so a timer here releases the lock. */
-  #endOf(hold: Hold): NodeJS.Timeout {
-    const timer = timers.setTimeout(() => {
-      this.#heldAs(hold)?.lose()
-      ignoreRejection(this.release(hold))
-    }, hold.ttl)
-    timer.unref()
-    return timer
   }
 
   #heldAs({ name, token }: Hold): Held | undefined {
@@ -124,7 +110,6 @@ export class AdvisoryLocks implements LockBackend {
   }
 
   #forget(held: Held): void {
-    timers.clearTimeout(held.timer)
     if (this.#has(held)) this.#held.delete(held.hold.name)
   }
 
@@ -142,10 +127,7 @@ export class AdvisoryLocks implements LockBackend {
   #lost(session: Promise<OpenSession>): void {
     if (this.#session !== session) return
     this.#session = null
-    for (const held of this.#held.values()) {
-      timers.clearTimeout(held.timer)
-      held.lose()
-    }
+    for (const held of this.#held.values()) held.lose()
     this.#held.clear()
   }
 }

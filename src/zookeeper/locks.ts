@@ -1,4 +1,3 @@
-import { timers } from '../core/time/clock.ts'
 import type { Busy, Hold, LockBackend, TakeResult, TakeRequest } from '../core/contract/lock-backend.ts'
 import { ignoreRejection } from '../core/errors.ts'
 import { shortName } from '../core/entry/key.ts'
@@ -9,10 +8,12 @@ import { Session } from './session.ts'
 interface Held {
   readonly place: Place
   readonly lose: () => void
-  timer: NodeJS.Timeout
 }
 
-/** Locks in ZooKeeper: each request takes a place in a queue, which lives as long as the session of this process. */
+/**
+ * Locks in ZooKeeper: each request takes a place in a queue, which lives as long as the session of this process. The
+ * server knows no ttl: the holder's process releases a lease whose time is over (core/lock).
+ */
 export class ZooKeeperLocks implements LockBackend {
   readonly #session: Session
   readonly #places: Places
@@ -74,13 +75,9 @@ export class ZooKeeperLocks implements LockBackend {
   }
 
   renew(holds: readonly Hold[]): Promise<boolean>[] {
-    return holds.map(async ({ token, ttl }) => {
+    return holds.map(async ({ token }) => {
       const held = this.#held.get(token)
-      if (held === undefined || !(await this.#places.confirm(held.place))) return false
-      if (this.#held.get(token) !== held) return false
-      timers.clearTimeout(held.timer)
-      held.timer = this.#endOf(token, ttl)
-      return true
+      return held !== undefined && (await this.#places.confirm(held.place)) && this.#held.get(token) === held
     })
   }
 
@@ -90,11 +87,11 @@ export class ZooKeeperLocks implements LockBackend {
   }
 
   #hold(place: Place, hold: Omit<Hold, 'lost'>): Hold {
-    const { token, ttl } = hold
+    const { token } = hold
     let lose!: () => void
     const lost = new Promise<void>((resolve) => (lose = resolve))
     this.#asking.delete(token)
-    this.#held.set(token, { place, lose, timer: this.#endOf(token, ttl) })
+    this.#held.set(token, { place, lose })
     return { ...hold, lost }
   }
 
@@ -107,21 +104,8 @@ export class ZooKeeperLocks implements LockBackend {
     return { state: 'busy', freed, pushed: true, left: Number.POSITIVE_INFINITY, leave, giveUp }
   }
 
-  /** The server knows no ttl: a timer here releases the lock, unless the session has ended too. */
-  #endOf(token: string, ttl: number): NodeJS.Timeout {
-    const timer = timers.setTimeout(() => {
-      const held = this.#forget(token)
-      if (held === undefined) return
-      held.lose()
-      ignoreRejection(this.#places.remove(held.place))
-    }, ttl)
-    timer.unref()
-    return timer
-  }
-
   #forget(token: string): Held | undefined {
     const held = this.#held.get(token)
-    timers.clearTimeout(held?.timer)
     this.#held.delete(token)
     return held
   }

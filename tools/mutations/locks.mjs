@@ -277,6 +277,14 @@ export const lockMutations = [
     tests: ['test/integration/zookeeper-ensemble.test.ts'],
   },
   {
+    name: 'a lease that is over stays with a backend that knows no ttl',
+    rule: null,
+    file: 'src/core/lock/held-lock.ts',
+    from: '    ignoreRejection(this.#keeper.release(this.#hold))',
+    to: '    void ignoreRejection',
+    tests: ['test/contract/postgres-lock.test.ts'],
+  },
+  {
     name: 'a lease in ZooKeeper lasts as long as its session',
     rule: null,
     file: 'src/zookeeper/locks.ts',
