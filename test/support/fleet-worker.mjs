@@ -25,8 +25,8 @@ import {
   tell,
 } from './fleet-base.mjs'
 
-/** Takes so many seconds, and says how many such queries run when it begins. */
-const counting = `SELECT (SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'loader' AND state = 'active') AS running, pg_sleep($1)`
+/** Takes so many seconds, and as long as somebody keeps the advisory lock 1; says how many such queries run when it begins. */
+const counting = `SELECT (SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'loader' AND state = 'active') AS running, pg_sleep($1), pg_advisory_xact_lock_shared(1)`
 
 /** @type {Member[]} */
 const members = []

@@ -116,11 +116,12 @@ export function oneLoad(
     const ends = new Map(leased.map((load) => [load, endOfBelief(history, load)]))
     for (const [index, first] of leased.entries()) {
       const end = ends.get(first) as number
-      // Its lease is older than the load, which may have waited for its source.
-      if (takenAway.some(({ from, to }) => first.asked <= to && from <= end)) continue
       for (const second of leased.slice(index + 1)) {
         if (second.at >= end) break
         const until = Math.min(end, ends.get(second) as number)
+        // Either may have lost its lease, which is older than its load: that may have waited for its source.
+        const asked = Math.min(first.asked, second.asked)
+        if (takenAway.some(({ from, to }) => asked <= to && from <= until)) continue
         // Whoever stands still believes nothing; when it goes on it must find out before it does anything else.
         const stood = history.stood(first.process, second.at, until) + history.stood(second.process, second.at, until)
         const both = until - second.at - stood
