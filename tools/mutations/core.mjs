@@ -1717,6 +1717,14 @@ export const mutations = [
     tests: ['test/bench/counts.test.ts'],
   },
   {
+    name: 'a caller that joined is kept once it has been answered',
+    rule: null,
+    file: 'src/core/flight/callers.ts',
+    from: 'return flight.join(caller, until).then((end) => this.#take(caller, end))',
+    to: 'const all = globalThis as { kept?: unknown[] }\n    void (all.kept ??= []).push({})\n    return flight.join(caller, until).then((end) => this.#take(caller, end))',
+    tests: ['test/bench/counts.test.ts'],
+  },
+  {
     name: 'callers whose time ends together have a timer each',
     rule: null,
     file: 'src/core/flight/key-flight.ts',
