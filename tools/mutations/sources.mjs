@@ -70,7 +70,7 @@ export const sourceMutations = [
     file: 'src/core/flight/leased-flight.ts',
     from: "if (this.state !== 'queued') return",
     to: 'return',
-    tests: ['test/simulation/seeds.test.ts'],
+    tests: unit,
   },
   {
     name: 'a renewal does not say that an urgent claim waits',

@@ -241,6 +241,16 @@ test('a permit that comes when nobody wants it any more is given back at once', 
   expect(other.runs).toHaveLength(1)
 })
 
+test('a load does not wait for its permit once its process has overwritten its key, though no message says so', async () => {
+  const { a, ways, source } = limited({ concurrency: 1 })
+  await asked(a.getOrLoad('busy', source.loader, pg))
+  ways.a.messages = 'lost'
+  const waiting = await asked(a.getOrLoad('k', source.loader, pg))
+  await a.set('k', 'new')
+  await settled()
+  expect(waiting).toEqual(valued('new'))
+})
+
 describe('who goes first', () => {
   test('callers that wait go before refreshes behind a stale value, and those before a warm-up', async () => {
     const { a, clock, source } = limited({ concurrency: 1 }, { ttl: 1_000, grace: 60_000 })
