@@ -44,12 +44,11 @@ describe.skipIf(reason !== undefined)(`a source with a limit${reason === undefin
     const gate = new pg.Client(postgres.address)
     await gate.connect()
     await gate.query('SELECT pg_advisory_lock(1)')
-    const floods = Promise.all(flood(...flooded))
     const running = async (): Promise<number> =>
       (await gate.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")).rowCount ?? 0
-    await until('the source is used', async () => (await running()) > limit / 2)
-    await gate.end()
-    return await floods
+    const opened = until('more than half run', async () => (await running()) > limit / 2).finally(() => gate.end())
+    const [floods] = await Promise.all([Promise.all(flood(...flooded)), opened])
+    return floods
   }
 
   const mostOf = (floods: readonly Flooded[]): number => Math.max(...floods.map(({ most }) => most))
@@ -59,6 +58,7 @@ describe.skipIf(reason !== undefined)(`a source with a limit${reason === undefin
     await using fleet = await open(redis)
     const floods = await floodTogether(fleet, 'cold', 250, 10)
     expect(floods.map(({ right, loads, errors }) => [right, loads, errors])).toEqual(floods.map(() => [250, 250, {}]))
+    expect(mostOf(floods)).toBeGreaterThan(limit / 2)
     expect(mostOf(floods)).toBeLessThanOrEqual(limit)
     expect(await fleet.heard('queued')).toBe(1_000)
   })
@@ -98,5 +98,6 @@ describe.skipIf(reason !== undefined)(`a source with a limit${reason === undefin
     const after = await floodTogether({ members: [paused, ...others] }, 'after', 100, 10)
     expect(after.map(({ right }) => right)).toEqual([100, 100, 100])
     expect(mostOf(after)).toBeLessThanOrEqual(limit)
+    expect(mostOf(after)).toBeGreaterThan(limit / 2)
   })
 })

@@ -25,7 +25,7 @@ import {
   tell,
 } from './fleet-base.mjs'
 
-/** Takes so many seconds, and as long as somebody keeps the advisory lock 1; says how many such queries run when it begins. */
+/** Sleeps for so many seconds and waits for the advisory lock 1; returns how many such queries run when it begins. */
 const counting = `SELECT (SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'loader' AND state = 'active') AS running, pg_sleep($1), pg_advisory_xact_lock_shared(1)`
 
 /** @type {Member[]} */
