@@ -58,7 +58,7 @@ export const identityMutations = [
     file: 'src/http/message/late-head.ts',
     from: 'onChange(changed)',
     to: 'void onChange',
-    tests: ['test/http/http2.test.ts', 'test/http/identity/late.test.ts'],
+    tests: ['test/http/neighbours.test.ts'],
   },
   {
     name: 'what earlier middleware has said is not compared at a hit',
