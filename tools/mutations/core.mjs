@@ -245,6 +245,14 @@ export const mutations = [
     tests: ['test/unit/load/failure.test.ts'],
   },
   {
+    name: 'a value that is too large for its message and has expired on its way is not taken',
+    rule: 6,
+    file: 'src/core/flight/leased-flight.ts',
+    from: "(!isAwaited && entry.freshFor <= 0)) return 'ask again'",
+    to: "(!isAwaited && entry.freshFor <= 0)) return 'ask again'\n    if (entry.freshFor <= 0) return { state: 'again' }",
+    tests: ['test/unit/load/one-load.test.ts'],
+  },
+  {
     name: 'a value that has expired on its way is not for those who joined its wait',
     rule: 6,
     file: 'src/core/flight/callers.ts',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCache, memoryStore } from '../../../src/index.ts'
 import { FakeClock, settled } from '../../support/fake-clock.ts'
-import { allAsked, answerOf, asked, valued } from '../support/answer.ts'
+import { allAsked, answerOf, asked, pending, valued } from '../support/answer.ts'
 import { fleet, type Fleet } from '../support/fleet.ts'
 import { allLoading, loading } from '../support/source.ts'
 
@@ -110,6 +110,20 @@ describe('a loaded value', () => {
     const { source, answers } = await allLoading(all)
     source.run(0).resolve('v')
     await clock.advance(5)
+    expect(answers).toEqual(Array.from({ length: 3 }, () => valued('v')))
+    expect(source.runs).toHaveLength(1)
+  })
+
+  test('of a ttl that ends before it is read, being too large for a message, is still what they waited for (rule 6)', async () => {
+    const { all, clock, ways } = fleet({ ttl: 1 })
+    ways.b.messages = 'too large'
+    const { source, answers } = await allLoading(all)
+    const letGo = ways.b.hold('read', 'before')
+    source.run(0).resolve('v')
+    await clock.advance(5)
+    expect(answers[1]).toEqual(pending)
+    letGo()
+    await settled()
     expect(answers).toEqual(Array.from({ length: 3 }, () => valued('v')))
     expect(source.runs).toHaveLength(1)
   })

@@ -1,4 +1,4 @@
-import type { Store, StoreUser } from '../../../src/core/contract/store.ts'
+import type { Outcome, Store, StoreUser } from '../../../src/core/contract/store.ts'
 import { FarStore, type FarCommand } from '../../../src/testing/virtual-fleet/far-store.ts'
 
 interface Gate {
@@ -11,8 +11,8 @@ interface Gate {
 export class UnreliableStore extends FarStore {
   /** `silent`: nothing arrives until `answering` again. `failing`: everything is refused. */
   mode: 'answering' | 'silent' | 'failing' = 'answering'
-  /** Whether the messages about outcomes and lost leases come through. */
-  messages: 'delivered' | 'lost' | 'never promised' = 'delivered'
+  /** Whether the messages about outcomes and lost leases come through; `too large`: without the values that they tell of. */
+  messages: 'delivered' | 'too large' | 'lost' | 'never promised' = 'delivered'
   /** The commands that were sent, in order. */
   readonly sent: FarCommand[] = []
   opened = 0
@@ -83,10 +83,11 @@ export class UnreliableStore extends FarStore {
   }
 
   protected async message<T>(message: Promise<T>): Promise<T> {
-    if (this.messages !== 'delivered') return new Promise(() => undefined)
+    if (this.messages === 'lost' || this.messages === 'never promised') return new Promise(() => undefined)
     const said = await message
     await this.#messagesGo
-    return said
+    const isValue = (said as Outcome | undefined)?.state === 'filled'
+    return this.messages === 'too large' && isValue ? ({ state: 'read' } as T) : said
   }
 
   async #pass(command: FarCommand, where: Gate['where']): Promise<void> {
