@@ -292,7 +292,7 @@ describe('a first one that does not get to its end', () => {
     await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 200, ...patience } })
     const answers: string[] = []
     for (const reply of site.crowd(20)) void reply.then(({ text }) => answers.push(text)).catch(() => {})
-    await until('all but one are answered', () => answers.length === 19)
+    await until('all but one are answered', () => answers.length === 19, 60_000)
     expect(new Set(answers)).toEqual(new Set(['2']))
     expect(source.runs).toBe(2)
     expect((await site.get()).cache).toContain('hit')
@@ -303,7 +303,10 @@ describe('a first one that does not get to its end', () => {
     await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: '2s' } })
     const first = site.get()
     await source.began(1)
-    for (const { status, text, headers, cache } of await Promise.all(site.crowd(5))) {
+    const put: Reply[] = []
+    for (const reply of site.crowd(5)) void reply.then((answered) => put.push(answered)).catch(() => {})
+    await until('those that wait are put off', () => put.length === 5, 60_000)
+    for (const { status, text, headers, cache } of put) {
       expect([status, headers['retry-after'], text]).toEqual([503, '1', ''])
       expect(cache).toBe('herdless; fwd=uri-miss; detail=wait')
     }

@@ -1,7 +1,8 @@
 import type { Permits } from '../../src/core/contract/permits.ts'
-import type { Claim, ClaimRequest, Lease, Outcome, Renewed, Store } from '../../src/core/contract/store.ts'
+import type { Claim, ClaimRequest, Lease, Renewed, Store } from '../../src/core/contract/store.ts'
 import { FarStore, type FarCommand } from '../../src/testing/virtual-fleet/far-store.ts'
 import type { Random } from '../../src/testing/virtual-fleet/random.ts'
+import { withoutValue } from '../unit/support/unreliable-store.ts'
 import type { Network } from './schedule.ts'
 
 /** That a lease is held, as a process was told; the moments are milliseconds. */
@@ -81,16 +82,10 @@ export class Witness extends FarStore {
   protected async message<T>(said: Promise<T>): Promise<T> {
     if (!this.#network.pushed) return new Promise(() => undefined)
     const message = await said
-    return this.#random.percent(this.#network.bulky) ? bulky(message) : message
+    return this.#random.percent(this.#network.bulky) ? withoutValue(message) : message
   }
 
   #confirm({ fence }: Lease, sentAt: number): void {
     this.confirmed.push({ fence: String(fence), sentAt, at: this.#now() })
   }
-}
-
-/** As if the value were too large for the message. */
-function bulky<T>(message: T): T {
-  const outcome = message as Outcome | undefined
-  return outcome?.state === 'filled' ? ({ state: 'read' } as T) : message
 }

@@ -86,11 +86,16 @@ export class UnreliableStore extends FarStore {
     if (this.messages === 'lost' || this.messages === 'never promised') return new Promise(() => undefined)
     const said = await message
     await this.#messagesGo
-    const isValue = (said as Outcome | undefined)?.state === 'filled'
-    return this.messages === 'too large' && isValue ? ({ state: 'read' } as T) : said
+    return this.messages === 'too large' ? withoutValue(said) : said
   }
 
   async #pass(command: FarCommand, where: Gate['where']): Promise<void> {
     for (const gate of this.#gates) if (gate.command === command && gate.where === where) await gate.opened
   }
+}
+
+/** The message about an outcome as it would be if its value were too large for it. */
+export function withoutValue<T>(message: T): T {
+  const outcome = message as Outcome | undefined
+  return outcome?.state === 'filled' ? ({ state: 'read' } as T) : message
 }
