@@ -9,7 +9,11 @@ import { herdless } from './command.ts'
 const server = await startRedis()
 
 reuseProcesses()
-beforeEach(() => server.client.flushall())
+beforeEach(async () => {
+  await server.client.flushall()
+  // A process says that it has closed its cache a moment before its last packet leaves; the tests count who listens.
+  await until('nobody listens', async () => (await server.client.pubsub('CHANNELS', 'herdless:inbox:*')).length === 0)
+})
 afterAll(() => server.stop())
 
 function mode(...args: readonly string[]): ReturnType<typeof herdless> {
