@@ -8,8 +8,8 @@ import { counted, Gate, siteOf, siteWith, whole, type Reply } from './support/si
 import { cacheResponses } from '../../src/express/index.ts'
 
 const two = { apps: 2 }
-/** By default waiters wait for a second longer than the hard timeout, and this process may stand still for longer. */
-const patience = { waitTimeout: '2m' } as const
+/** By default a waiter waits for a second longer than the hard timeout, and a busy machine may stop this process for longer. */
+const longWait = { waitTimeout: '2m' } as const
 
 type Answer = (run: number, res: Response, req: Request) => unknown
 
@@ -289,7 +289,7 @@ describe('a first one that does not get to its end', () => {
   test('a handler that never answers is replaced when its time is over', async () => {
     const source = new Held((run, res) => (run === 1 ? new Promise(() => {}) : res.send(`${run}`)))
     source.letGo()
-    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 200, ...patience } })
+    await using site = await siteOf(source.handler, { ...two, cache: { hardTimeout: 200, ...longWait } })
     const answers: string[] = []
     for (const reply of site.crowd(20)) void reply.then(({ text }) => answers.push(text)).catch(() => {})
     await until('all but one are answered', () => answers.length === 19, 60_000)
@@ -298,14 +298,14 @@ describe('a first one that does not get to its end', () => {
     expect((await site.get()).cache).toContain('hit')
   })
 
-  test('whoever has waited for too long is told to come back, and has no handler run', async () => {
+  test('a waiter whose time is over is told to come back, and its handler does not run', async () => {
     const source = new Held((run, res) => res.send(`${run}`))
     await using site = await siteOf(source.handler, { ...two, options: { waitTimeout: '2s' } })
     const first = site.get()
     await source.began(1)
     const put: Reply[] = []
     for (const reply of site.crowd(5)) void reply.then((answered) => put.push(answered)).catch(() => {})
-    await until('those that wait are put off', () => put.length === 5, 60_000)
+    await until('all waiters are put off', () => put.length === 5, 60_000)
     for (const { status, text, headers, cache } of put) {
       expect([status, headers['retry-after'], text]).toEqual([503, '1', ''])
       expect(cache).toBe('herdless; fwd=uri-miss; detail=wait')
@@ -316,7 +316,7 @@ describe('a first one that does not get to its end', () => {
     expect(source.runs).toBe(1)
   })
 
-  test('whoever has waited for too long is served what is stale, where that may be served instead of an error', async () => {
+  test('a waiter whose time is over is served the stale page, where that may be served instead of an error', async () => {
     const source = new Held((run, res) => res.set('Cache-Control', 'max-age=0, stale-if-error=60').send(`${run}`))
     await using site = await siteOf(source.handler, { options: { waitTimeout: '2s' } })
     const first = site.get()
@@ -493,7 +493,7 @@ describe('a first one that does not get to its end', () => {
       if (run === 1) await late.opened
       res.send(`${run}`)
     })
-    await using site = await siteOf(source.handler, { cache: { hardTimeout: 100, ...patience } })
+    await using site = await siteOf(source.handler, { cache: { hardTimeout: 100, ...longWait } })
     const first = site.get()
     await until('it has begun', () => source.runs === 1)
     expect((await site.get()).text).toBe('2')

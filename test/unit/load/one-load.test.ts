@@ -114,7 +114,7 @@ describe('a loaded value', () => {
     expect(source.runs).toHaveLength(1)
   })
 
-  test('of a ttl that ends before it is read, being too large for a message, is still what they waited for (rule 6)', async () => {
+  test('that is too large for a message, and expires before it is read, is still what they waited for (rule 6)', async () => {
     const { all, clock, ways } = fleet({ ttl: 1 })
     ways.b.messages = 'too large'
     const { source, answers } = await allLoading(all)

@@ -11,7 +11,7 @@ interface Gate {
 export class UnreliableStore extends FarStore {
   /** `silent`: nothing arrives until `answering` again. `failing`: everything is refused. */
   mode: 'answering' | 'silent' | 'failing' = 'answering'
-  /** Whether the messages about outcomes and lost leases come through; `too large`: without the values that they tell of. */
+  /** Whether the messages about outcomes and lost leases come through; `too large`: each without its value. */
   messages: 'delivered' | 'too large' | 'lost' | 'never promised' = 'delivered'
   /** The commands that were sent, in order. */
   readonly sent: FarCommand[] = []
@@ -94,7 +94,7 @@ export class UnreliableStore extends FarStore {
   }
 }
 
-/** The message about an outcome as it would be if its value were too large for it. */
+/** A message about an outcome, as Redis sends it when the value is too large for it. */
 export function withoutValue<T>(message: T): T {
   const outcome = message as Outcome | undefined
   return outcome?.state === 'filled' ? ({ state: 'read' } as T) : message
